@@ -28,9 +28,10 @@ const SOAK_REPLIES: &str = "50000";
 const HELP: &str = "\
 cargo xtask test               runs everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and checks that it is detected
-cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules); then stores and reads
-                               back 50,000 contracts with all kinds of replies; then kills the program 200 times with one
-                               agent running, 200 times with a tree of agents, and 200 times while it only writes
+cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules of contracts, and as many of
+                               payments); then stores and reads back 50,000 contracts with all kinds of replies; then kills
+                               the program 200 times with one agent running, 200 times with a tree of agents, and 200 times
+                               while it only writes
 cargo xtask prices             makes the price table again, after an update of the crate genai-prices
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 cargo xtask bench -- wire [ARGS...]
@@ -92,6 +93,7 @@ fn make_prices() -> Outcome {
 
 fn soak(schedules: &str) -> Outcome {
     run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--schedules", schedules]))?;
+    run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--payments", "--schedules", schedules]))?;
     let replies = ["test", "-p", "guildhall", "--test", "guildhall", "--", "fuzz::"];
     run(cargo(&replies).env("GUILDHALL_CASES", SOAK_REPLIES))?;
     let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::"];

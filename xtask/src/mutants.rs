@@ -28,7 +28,10 @@ pub(crate) struct Mutant {
 /// The check that must detect the bug.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Catcher {
+    /// The simulator's schedules of contracts.
     Schedules,
+    /// The simulator's schedules of payments.
+    Payments,
     /// The kernel's tests whose names contain this text.
     Example(String),
 }
@@ -98,8 +101,10 @@ fn try_out(slot: &Slot, mutant: &Mutant, name_width: usize) -> Option<String> {
     let verdict = slot.try_out(mutant);
     let (by, line, failure) = match (verdict, catcher) {
         (Verdict::Caught(line), Catcher::Schedules) => ("schedules", line, None),
+        (Verdict::Caught(line), Catcher::Payments) => ("payments", line, None),
         (Verdict::Caught(line), Catcher::Example(_)) => ("example", line, None),
         (Verdict::Hung, Catcher::Schedules) => ("schedules (hang)", String::new(), None),
+        (Verdict::Hung, Catcher::Payments) => ("payments (hang)", String::new(), None),
         (Verdict::Hung, Catcher::Example(_)) => ("example (hang)", String::new(), None),
         (Verdict::Survived, _) => ("NOTHING", String::new(), Some(format!("{name} survived. {why}"))),
         (Verdict::Unusable(fault), _) => ("UNUSABLE", String::new(), Some(format!("{name} can't be tried: {fault}"))),
@@ -137,8 +142,11 @@ fn parse_mutant(value: Value) -> Result<Mutant, String> {
     let (find, replace) = (take("find")?, take("replace")?);
     let catcher = match take("caught_by")?.as_str() {
         "schedules" => Catcher::Schedules,
+        "payments" => Catcher::Payments,
         "example" => Catcher::Example(take("example")?),
-        other => return Err(format!("{name}: `caught_by` is `{other}`, but must be `schedules` or `example`")),
+        other => {
+            return Err(format!("{name}: `caught_by` is `{other}`, but must be `schedules`, `payments` or `example`"));
+        }
     };
     let why = fields.remove("why").unwrap_or_default();
     match fields.keys().next() {

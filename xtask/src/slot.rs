@@ -28,6 +28,8 @@ const RUN_TIME_MAX: Duration = Duration::from_mins(15);
 /// The signal for too much processor time, `SIGXCPU`.
 const TOO_MUCH_TIME: i32 = 24;
 const POLL: Duration = Duration::from_millis(20);
+/// How the simulator runs.
+const SCHEDULES: [&str; 4] = ["--schedules", "20000", "--threads", "1"];
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LINE_CHARS_MAX: usize = 120;
 
@@ -106,7 +108,7 @@ impl Slot {
     /// at the time limit would leave the program running.
     fn build(&self, catcher: &Catcher) -> Result<PathBuf, String> {
         let args: &[&str] = match catcher {
-            Catcher::Schedules => &["build", "-p", "guildhall-sim", "--bin", "guildhall-sim"],
+            Catcher::Schedules | Catcher::Payments => &["build", "-p", "guildhall-sim", "--bin", "guildhall-sim"],
             Catcher::Example(_) => &["test", "--no-run", "-p", "guildhall-kernel", "--test", "kernel"],
         };
         let output = cargo(args)
@@ -142,7 +144,8 @@ impl Slot {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -t {PROCESSOR_SECONDS_MAX} && exec \"$@\""), "sh"]).arg(program);
         match catcher {
-            Catcher::Schedules => command.args(["--schedules", "20000", "--threads", "1"]).current_dir(&self.source),
+            Catcher::Schedules => command.args(SCHEDULES).current_dir(&self.source),
+            Catcher::Payments => command.arg("--payments").args(SCHEDULES).current_dir(&self.source),
             Catcher::Example(name) => command.arg(name).current_dir(self.source.join("crates/kernel")),
         };
         let log = File::create(&self.log)?;

@@ -18,6 +18,9 @@ const STEPS: &[Step] = &[
     ("tests", || run_cargo(&mut cargo(&["test", "--workspace"]))),
     ("docs", || run_cargo(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("simulator", || run_cargo(&mut cargo(&["run", "-p", "guildhall-sim", "--", "--schedules", "100000"]))),
+    ("payments", || {
+        run_cargo(&mut cargo(&["run", "-p", "guildhall-sim", "--", "--payments", "--schedules", "100000"]))
+    }),
     ("mutants", || mutants::run(&[])),
 ];
 

@@ -33,6 +33,9 @@ const SQUEEZES_MAX: usize = 4;
 /// After how many lost replies in a row the contract ends. Each may have cost its hold.
 const LOSSES_MAX: usize = 3;
 
+/// The most bytes of text that one token can stand for, on average over a request.
+const BYTES_PER_TOKEN_MAX: u64 = 16;
+
 /// Everything that an agent works with.
 #[derive(Clone)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -141,6 +144,10 @@ impl AgentRuntime {
                 let reply = self.redactor.clean_reply(&key, reply);
                 let mut texts = Vec::new();
                 let mut read = self.read(&reply, usage, brief_of(history.facts), clock(), &mut texts);
+                if usage.is_some_and(|usage| !is_plausible(usage.input, &prompt)) {
+                    // Without a number, the next hold is as large as if nothing had been reported.
+                    read.input_tokens = None;
+                }
                 if reply.calls.is_empty() && request.turn == Turn::Next {
                     read.verdict = self.judge(&reply, history, &mut texts)?;
                 }
@@ -361,6 +368,13 @@ impl AgentRuntime {
         let why = wording::not_called(why);
         self.arrival(key, Answer::Result, (TextKind::Error, &why), Cost::Known(Msat::ZERO))
     }
+}
+
+/// Whether a provider can have read so few tokens. A much smaller number would lower the holds of all later requests, and the
+/// provider could bill more than was held.
+fn is_plausible(input_tokens: u64, prompt: &Prompt) -> bool {
+    let sent = prompt.opening.bytes().saturating_add(size(&prompt.messages));
+    input_tokens >= sent / BYTES_PER_TOKEN_MAX
 }
 
 fn is_too_long(attempt: &Attempt) -> bool {

@@ -44,6 +44,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) names: BTreeMap<Path, String>,
     pub(crate) rate: &'a DatedRate,
     pub(crate) model: &'a str,
+    /// Whether the money of a wallet pays.
+    pub(crate) is_of_wallet: bool,
     /// The token limit that ended the root, if one did.
     pub(crate) out_of_tokens: Option<u64>,
     pub(crate) granted: Msat,
@@ -57,6 +59,7 @@ impl Sheet<'_> {
     /// Returns the bill for people, in rows of at most this many columns if it goes to a terminal.
     pub(crate) fn lines(&self, extent: Extent, columns: Option<usize>) -> Vec<String> {
         let kind = match self.model {
+            _ if self.is_of_wallet => "with the money of the wallet, ",
             REHEARSAL => "in play money, ",
             _ if self.is_nominal() => "nominal (nobody bills these models), ",
             _ => "",

@@ -231,7 +231,9 @@ mod tests {
         let config = Config::parse(config).unwrap();
         assert_eq!((config.providers.len(), config.aliases.len(), config.prices.len()), (2, 1, 1));
         assert!(config.model.is_some() && config.rate.is_some() && !config.local_server.agreed().is_empty());
-        for variable in VARIABLES.iter().chain(&["GUILDHALL_HOME", "NO_COLOR", "TERM"]) {
+        for variable in
+            VARIABLES.iter().chain(&["GUILDHALL_HOME", "NO_COLOR", "TERM", "LNBITS_INVOICE_KEY", "LNBITS_ADMIN_KEY"])
+        {
             assert!(documented.contains(&format!("`{variable}`")), "{variable} is not documented");
         }
     }

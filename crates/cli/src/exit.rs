@@ -205,7 +205,6 @@ fn of_wallet(why: &WalletError) -> Exit {
         | WalletError::NoKey
         | WalletError::NoAdminKey => Exit::Usage,
         WalletError::Server(_)
-        | WalletError::OtherWallet { .. }
         | WalletError::Invoice(_)
         | WalletError::SessionLimit { .. }
         | WalletError::Insolvent { .. }

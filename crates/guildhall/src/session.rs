@@ -103,7 +103,7 @@ pub struct View {
 impl View {
     /// Reads a session. A session that was changed after it was stored is an error.
     pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
-        let Contents { row, facts, account, head } = journal.contents(id).await?;
+        let Contents { row, facts, account, account_before_form_3, head } = journal.contents(id).await?;
         let request = Request::newest(&account);
         let root = match &request {
             // A root can be shown and billed without its settings.
@@ -115,7 +115,7 @@ impl View {
             None => None,
         };
         let (late, credits) = (late_money(&account), credits(&account));
-        let (checker, violations) = checked(&facts, &account);
+        let (checker, violations) = checked(&facts, &account, account_before_form_3);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
         let path = request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
         let closed =
@@ -184,12 +184,11 @@ fn credits(account: &[SessionFact]) -> Credits {
 }
 
 /// Checks facts and an account against the laws. Both were read at the same moment.
-fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) {
+fn checked(facts: &[Stored], account: &[SessionFact], before_form_3: usize) -> (Checker, Vec<String>) {
     let mut checker = Checker::new();
     let mut found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
     found.extend(checker.at_rest());
-    // The form of the account's facts is not read, so all of them may be older than form 3.
-    let (_, of_account) = checker.check_account(account, Endings::LaterIn(account.len()));
+    let (_, of_account) = checker.check_account(account, Endings::LaterIn(before_form_3));
     let all = found.iter().map(ToString::to_string).chain(of_account.iter().map(ToString::to_string)).collect();
     (checker, all)
 }
@@ -259,8 +258,8 @@ impl Ended {
         report: Report,
         faults: &Faults,
     ) -> Result<Ended, HallError> {
-        let Contents { facts, account, head, .. } = journal.contents(session).await?;
-        let (checker, violations) = checked(&facts, &account);
+        let Contents { facts, account, account_before_form_3, head, .. } = journal.contents(session).await?;
+        let (checker, violations) = checked(&facts, &account, account_before_form_3);
         let credits = credits(&account);
         let granted = sum(report.spent, report.change);
         let mut unreadable = Unread { root, texts: Vec::new() };

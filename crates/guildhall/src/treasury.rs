@@ -42,14 +42,6 @@ pub enum WalletError {
     /// The wallet's server could not be used.
     #[error(transparent)]
     Server(#[from] LightningError),
-    /// The keys belong to another wallet than the hall's.
-    #[error("the keys belong to wallet {found}, but this hall has wallet {connected}: set the keys of that wallet")]
-    OtherWallet {
-        /// The wallet of the keys.
-        found: WalletId,
-        /// The wallet of the hall.
-        connected: WalletId,
-    },
     /// The text is not an invoice.
     #[error(transparent)]
     Decode(#[from] DecodeError),

@@ -198,12 +198,14 @@ impl TreasuryFact {
             | TreasuryFact::Sending { .. }
             | TreasuryFact::Settled { .. }
             | TreasuryFact::Failed { .. }
-            | TreasuryFact::Frozen { .. } => true,
+            | TreasuryFact::Frozen { .. }
+            // Two processes that pay payees would exceed the limit of a day together.
+            | TreasuryFact::Wanted { from: Payer::Payee(_), .. } => true,
             TreasuryFact::Connected { .. }
             | TreasuryFact::Payouts { .. }
             | TreasuryFact::Invoiced { .. }
             | TreasuryFact::Earned { .. }
-            | TreasuryFact::Wanted { .. } => false,
+            | TreasuryFact::Wanted { from: Payer::Session(_), .. } => false,
         }
     }
 }

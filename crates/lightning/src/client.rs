@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::address::{WalletKey, WalletUrl};
 use crate::decode::{DecodedInvoice, decode};
 use crate::error::{KeyKind, LightningError};
-use crate::reply::{self, HttpReply, Unclear, WalletState};
+use crate::reply::{self, HttpReply, Page, Unclear, WalletState};
 use crate::tls;
 
 /// How long a request may take, with its reply. LNbits itself waits 5 seconds for a slow payment, and longer while it is busy.
@@ -113,16 +113,7 @@ impl Lnbits {
     /// its payments. It makes an invoice for 1 sat, which expires after a minute and nobody sees: LNbits shows the id and the
     /// network of a wallet to its invoice key in no other way.
     pub async fn identify(&self) -> Result<WalletIdentity, LightningError> {
-        if self.wallet(&self.invoice_key, KeyKind::Invoice).await?.id.is_some() {
-            return Err(LightningError::AdminKeyAsInvoiceKey);
-        }
-        let admin = match &self.admin_key {
-            Some(key) => {
-                let id = self.wallet(key, KeyKind::Admin).await?.id;
-                Some(id.ok_or(LightningError::InvoiceKeyAsAdminKey)?)
-            }
-            None => None,
-        };
+        let admin = self.admin_wallet().await?;
         let one_sat = Msat::from_sat(1).expect("1 sat is below the supply");
         let (test, made) = self.issue(one_sat, TEST_MEMO, TEST_EXPIRY).await?;
         let wallet = made.wallet;
@@ -137,6 +128,24 @@ impl Lnbits {
             (_, Some(trouble @ (LightningError::NoReply { .. } | LightningError::Unreachable { .. }))) => Err(trouble),
             (_, _) => Err(LightningError::HiddenPayments { wallet }),
         }
+    }
+
+    /// Proves that the keys belong to the wallet that was identified before, without making anything. A process calls this before
+    /// it looks a payment up: another wallet of the same server would say that the payment does not exist.
+    pub async fn confirm(&self, expected: &WalletId) -> Result<(), LightningError> {
+        let admin = self.admin_wallet().await?;
+        let page = self.page(UnixMs(0), 0, 1).await?;
+        let found = match page.rows.into_iter().next() {
+            Some((_, row)) => row.wallet,
+            // The invoice of the first identification is gone.
+            None => self.identify().await?.wallet,
+        };
+        for (key, found) in [(KeyKind::Invoice, Some(found)), (KeyKind::Admin, admin)] {
+            if let Some(found) = found.filter(|found| found != expected) {
+                return Err(LightningError::NotThisWallet { key, found, expected: expected.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the money in the wallet. A wallet that is overdrawn has none.
@@ -184,6 +193,16 @@ impl Lnbits {
         }
     }
 
+    /// Proves that each key is the right kind of key, and returns the wallet of the admin key.
+    async fn admin_wallet(&self) -> Result<Option<WalletId>, LightningError> {
+        if self.wallet(&self.invoice_key, KeyKind::Invoice).await?.id.is_some() {
+            return Err(LightningError::AdminKeyAsInvoiceKey);
+        }
+        let Some(key) = &self.admin_key else { return Ok(None) };
+        let id = self.wallet(key, KeyKind::Admin).await?.id;
+        id.map(Some).ok_or(LightningError::InvoiceKeyAsAdminKey)
+    }
+
     async fn wallet(&self, key: &WalletKey, kind: KeyKind) -> Result<WalletState, LightningError> {
         let reply = self.get("wallet", &[], key).await?;
         reply::wallet(&reply).map_err(|unclear| self.explain(unclear, reply.status, kind))
@@ -227,20 +246,13 @@ impl Lnbits {
     }
 
     async fn try_list(&self, since: UnixMs) -> Result<WalletReply, LightningError> {
-        let since_seconds = (since.0 / 1000).to_string();
         let mut rows: Vec<Row> = Vec::new();
         let mut ids = BTreeSet::new();
         let mut last = None;
         while rows.len() < LIST_ROWS_MAX {
             // The oldest rows come first, so new rows change no page. Each page begins with the last row of the page before: if
             // another row is there, rows were removed, and one that nobody has read may have moved to an earlier page.
-            let offset = rows.len().saturating_sub(1).to_string();
-            let limit = PAGE_ROWS.to_string();
-            let order = [("sortby", "time"), ("direction", "asc"), ("limit", &limit), ("offset", &offset)];
-            let query = [order.as_slice(), &[("time[ge]", &since_seconds)]].concat();
-            let reply = self.get("payments/paginated", &query, &self.invoice_key).await?;
-            let page = reply::page(&reply);
-            let page = page.map_err(|unclear| self.explain(unclear, reply.status, KeyKind::Invoice))?;
+            let page = self.page(since, rows.len().saturating_sub(1), PAGE_ROWS).await?;
             let mut new = page.rows.into_iter();
             if last.is_some() && new.next().map(|(id, _)| id) != last {
                 return Err(LightningError::ListChanged);
@@ -261,6 +273,14 @@ impl Lnbits {
             }
         }
         Err(LightningError::LongList { max: LIST_ROWS_MAX })
+    }
+
+    async fn page(&self, since: UnixMs, offset: usize, limit: usize) -> Result<Page, LightningError> {
+        let (since, offset, limit) = ((since.0 / 1000).to_string(), offset.to_string(), limit.to_string());
+        let order = [("sortby", "time"), ("direction", "asc")];
+        let part = [("limit", limit.as_str()), ("offset", &offset), ("time[ge]", &since)];
+        let reply = self.get("payments/paginated", &[order.as_slice(), &part].concat(), &self.invoice_key).await?;
+        reply::page(&reply).map_err(|unclear| self.explain(unclear, reply.status, KeyKind::Invoice))
     }
 
     async fn get(&self, method: &str, query: &[(&str, &str)], key: &WalletKey) -> Result<HttpReply, LightningError> {

@@ -101,6 +101,18 @@ pub enum LightningError {
         /// The wallet of the admin key.
         admin: WalletId,
     },
+    /// A key belongs to another wallet than the one that is connected.
+    #[error(
+        "the {key} belongs to wallet {found}, but wallet {expected} is connected: give the keys of the connected wallet"
+    )]
+    NotThisWallet {
+        /// The key.
+        key: KeyKind,
+        /// Its wallet.
+        found: WalletId,
+        /// The wallet that is connected.
+        expected: WalletId,
+    },
     /// The wallet does not show its own payments.
     #[error(
         "wallet {wallet} does not show its payments: it is shared by another wallet, use a wallet that is not shared"

@@ -1,8 +1,8 @@
 //! A running LNbits server with its own data.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::io::{self, BufRead, BufReader, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -22,19 +22,31 @@ const START_MAX: Duration = Duration::from_mins(2);
 
 const POLL: Duration = Duration::from_millis(50);
 
+/// The file with the output of a server.
+const LOG: &str = "log";
+
 const PASSWORD: &str = "only-for-tests";
 const INSTALL_TOKEN: &str = "first-install";
 
-/// Serves LNbits as `uvicorn lnbits.__main__:app` does, until stdin is closed. So the server also ends when the test program is
-/// killed, or ends without dropping it. Then nobody else removes its files.
+/// Serves LNbits as `uvicorn lnbits.__main__:app` does. It takes its port before everything else, because LNbits needs seconds
+/// to start and another process could take the port meanwhile, and prints the port. It ends when stdin is closed: so the server
+/// also ends when the test program is killed, or ends without dropping it. Then nobody else removes its files.
 const SERVE: &str = "
-import os, shutil, sys, threading, uvicorn
+import os, shutil, socket, sys, threading
 def watch():
     sys.stdin.buffer.read()
     shutil.rmtree(sys.argv[2], ignore_errors=True)
     os._exit(0)
 threading.Thread(target=watch, daemon=True).start()
-uvicorn.run('lnbits.__main__:app', host='127.0.0.1', port=int(sys.argv[1]))
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('127.0.0.1', int(sys.argv[1])))
+port = listener.getsockname()[1]
+print(port, flush=True)
+os.dup2(2, 1)
+os.environ.update(HOST='127.0.0.1', PORT=str(port), LNBITS_BASEURL=f'http://127.0.0.1:{port}/')
+import uvicorn
+uvicorn.Server(uvicorn.Config('lnbits.__main__:app')).run(sockets=[listener])
 ";
 
 /// Where a server's money comes from.
@@ -104,8 +116,8 @@ impl LnbitsPeer {
         fs::create_dir(folder.path().join("data")).expect("the folder is new");
         // LNbits mounts `./lnbits/static`.
         symlink(&environment.package, folder.path().join("lnbits")).expect("the folder is new");
-        let address = free_address();
-        let child = Mutex::new(spawn(&environment, &funding, folder.path(), address));
+        let (child, address) = spawn(&environment, &funding, folder.path(), 0);
+        let child = Mutex::new(child);
         let mut peer = LnbitsPeer { environment, funding, address, folder, child, token: String::new() };
         peer.wait_until_serving();
         peer.bootstrap();
@@ -171,7 +183,8 @@ impl LnbitsPeer {
 
     /// Starts the server again after [`LnbitsPeer::kill`], with the same data at the same address.
     pub fn restart(&self) {
-        *self.child() = spawn(&self.environment, &self.funding, self.folder.path(), self.address);
+        let (child, _) = spawn(&self.environment, &self.funding, self.folder.path(), self.address.port());
+        *self.child() = child;
         self.wait_until_serving();
     }
 
@@ -187,7 +200,7 @@ impl LnbitsPeer {
 
     /// Returns the server's log.
     pub fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+        read_log(self.folder.path())
     }
 
     fn signal(&self, signal: Signal) {
@@ -246,24 +259,17 @@ fn wallet_of(made: &Value) -> PeerWallet {
     PeerWallet { id: text("id"), admin_key: text("adminkey"), invoice_key: text("inkey") }
 }
 
-/// Returns a free address of this machine. Another process could take it before the server does; then the start fails.
-fn free_address() -> SocketAddr {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    free.expect("this machine has a free port")
-}
-
-fn spawn(environment: &Environment, funding: &Funding, folder: &Path, address: SocketAddr) -> Child {
-    let log = |name: &str| -> io::Result<File> { File::options().create(true).append(true).open(folder.join(name)) };
-    let mut command = Command::new(&environment.python);
-    command.arg("-c").arg(SERVE).arg(address.port().to_string()).arg(folder).current_dir(folder);
-    command.stdin(Stdio::piped());
-    command.stdout(log("log").expect("the folder is ours")).stderr(log("log").expect("the folder is ours"));
+/// Starts the program on a port, or on any free port if it is 0, and returns its address.
+fn spawn(environment: &Environment, funding: &Funding, folder: &Path, port: u16) -> (Child, SocketAddr) {
+    let log = File::options().create(true).append(true).open(folder.join(LOG)).expect("the folder is ours");
     let data = folder.join("data");
+    let mut command = Command::new(&environment.python);
+    command.arg("-c").arg(SERVE).arg(port.to_string()).arg(folder).current_dir(folder);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
     // Settings of the caller's environment, such as a proxy, must not reach the server.
     command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.env("LNBITS_DATA_FOLDER", &data).env("LNBITS_EXTENSIONS_PATH", &data).env("HOME", folder);
-    command.env("LNBITS_BASEURL", format!("http://{address}/")).env("HOST", "127.0.0.1");
-    command.env("PORT", address.port().to_string()).env("FIRST_INSTALL_TOKEN", INSTALL_TOKEN).envs(SETTINGS);
+    command.env("FIRST_INSTALL_TOKEN", INSTALL_TOKEN).envs(SETTINGS);
     match funding {
         Funding::Fake => command.env("LNBITS_BACKEND_WALLET_CLASS", "FakeWallet"),
         Funding::Lnbits { url, admin_key } => command
@@ -271,7 +277,16 @@ fn spawn(environment: &Environment, funding: &Funding, folder: &Path, address: S
             .env("LNBITS_ENDPOINT", url)
             .env("LNBITS_KEY", admin_key),
     };
-    command.spawn().expect("the environment has Python")
+    let mut child = command.spawn().expect("the environment has Python");
+    let mut first = String::new();
+    let read = BufReader::new(child.stdout.take().expect("stdout is a pipe")).read_line(&mut first);
+    let port = read.ok().and_then(|_| first.trim_end().parse().ok());
+    let port: u16 = port.unwrap_or_else(|| panic!("no port but {first:?}: {}", read_log(folder)));
+    (child, SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+fn read_log(folder: &Path) -> String {
+    fs::read_to_string(folder.join(LOG)).unwrap_or_default()
 }
 
 /// The settings that all servers have: no traffic to the outside, and no limit on requests.

@@ -101,6 +101,8 @@ pub struct Contents {
     pub facts: Vec<Stored>,
     /// The facts of the session's account.
     pub account: Vec<SessionFact>,
+    /// How many facts of the account are of a form before 3: then, the end of a root was stored after its last fact.
+    pub account_before_form_3: usize,
     /// The head: how many rows both chains have, and their last hashes.
     pub head: Head,
 }

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use guildhall_sim::{Chance, Reach, Run, attempt, history, shrink};
+use guildhall_sim::{Chance, History, Played, Reach, Subject, shrink};
 
-const HELP: &str = "guildhall-sim: tries to break the contract kernel
+const HELP: &str = "guildhall-sim: tries to break the contract kernel and the treasury
 
   guildhall-sim                             runs 10,000 schedules, from seed 1
   guildhall-sim --schedules 100000          runs that many
@@ -15,6 +15,8 @@ const HELP: &str = "guildhall-sim: tries to break the contract kernel
   guildhall-sim --seed 42 --history         and prints all facts
   guildhall-sim --choices 3.z2.2.1          runs a shortened schedule again
   guildhall-sim --schedules 1000 --from 5000 --threads 1
+  guildhall-sim --payments                  runs schedules of payments instead of trees of contracts; all
+                                            other options work with it
 
 Exit codes: 0 no violation, 1 a law was broken or a variant was never reached, 2 wrong arguments.
 ";
@@ -26,20 +28,26 @@ const THREADS_MAX: usize = 256;
 const REACH_SCHEDULES_MIN: u64 = 10_000;
 
 struct Options {
+    subject: Subject,
     schedules: u64,
     from: u64,
     threads: usize,
     seed: Option<u64>,
     choices: Option<Vec<u32>>,
-    history: bool,
+    history: History,
 }
 
-#[derive(Default)]
 struct Total {
     reach: Reach,
     schedules: u64,
     facts: u64,
     failed: Option<u64>,
+}
+
+impl Total {
+    fn new(subject: Subject) -> Total {
+        Total { reach: subject.reach(), schedules: 0, facts: 0, failed: None }
+    }
 }
 
 fn main() -> ExitCode {
@@ -55,26 +63,24 @@ fn main() -> ExitCode {
         }
     };
     match (&options.choices, options.seed) {
-        (Some(choices), _) => one(Chance::replaying(choices.clone()), true),
-        (None, Some(seed)) => one(Chance::seeded(seed), options.history),
+        (Some(choices), _) => one(options.subject, Chance::replaying(choices.clone()), History::Kept),
+        (None, Some(seed)) => one(options.subject, Chance::seeded(seed), options.history),
         (None, None) => many(&options),
     }
 }
 
-fn one(chance: Chance, print_history: bool) -> ExitCode {
-    match attempt(chance) {
+fn one(subject: Subject, chance: Chance, history: History) -> ExitCode {
+    match subject.play(chance, history) {
         Err(panic) => {
             say(&format!("violation: {panic}\n"));
             ExitCode::from(1)
         }
-        Ok(Run { violations, journal, .. }) => {
-            if print_history {
-                say(&history(&journal));
-            }
+        Ok(Played { violations, history, facts, .. }) => {
+            say(&history);
             for violation in &violations {
                 say(&format!("violation: {violation}\n"));
             }
-            say(&format!("{} facts, {} violations\n", journal.len(), violations.len()));
+            say(&format!("{facts} facts, {} violations\n", violations.len()));
             ExitCode::from(u8::from(!violations.is_empty()))
         }
     }
@@ -95,7 +101,7 @@ fn many(options: &Options) -> ExitCode {
             .collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker reports")).collect()
     });
-    let mut total = Total::default();
+    let mut total = Total::new(options.subject);
     for part in totals {
         total.reach.add(&part.reach);
         total.schedules += part.schedules;
@@ -103,16 +109,16 @@ fn many(options: &Options) -> ExitCode {
         total.failed = [total.failed, part.failed].into_iter().flatten().min();
     }
     if let Some(seed) = total.failed {
-        return explain(seed);
+        return explain(options.subject, seed);
     }
-    let summary = format!(
-        "{}\n{} schedules, {} contracts, {} facts, {} crashes: 0 violations\n",
-        total.reach,
-        total.schedules,
-        total.reach.of("fact opened"),
-        total.facts,
-        total.reach.of("fault crash")
-    );
+    let counted = match options.subject {
+        Subject::Trees => {
+            let (contracts, crashes) = (total.reach.of("fact opened"), total.reach.of("fault crash"));
+            format!("{contracts} contracts, {} facts, {crashes} crashes", total.facts)
+        }
+        Subject::Payments => format!("{} payments, {} facts", total.reach.of("fact wanted"), total.facts),
+    };
+    let summary = format!("{}\n{} schedules, {counted}: 0 violations\n", total.reach, total.schedules);
     say(&summary);
     let minimum = (total.schedules / 10_000).max(1);
     let missed = if total.schedules < REACH_SCHEDULES_MIN { Vec::new() } else { total.reach.below(minimum) };
@@ -123,17 +129,17 @@ fn many(options: &Options) -> ExitCode {
 }
 
 fn work(options: &Options, worker: u64, stop: &AtomicBool) -> Total {
-    let mut total = Total::default();
+    let mut total = Total::new(options.subject);
     let seeds = (options.from + worker..options.from + options.schedules).step_by(options.threads);
     for seed in seeds {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        match attempt(Chance::seeded(seed)) {
-            Ok(run) if run.violations.is_empty() => {
-                total.reach.add(&run.reach);
+        match options.subject.play(Chance::seeded(seed), History::Dropped) {
+            Ok(played) if played.violations.is_empty() => {
+                total.reach.add(&played.reach);
                 total.schedules += 1;
-                total.facts += run.journal.len() as u64;
+                total.facts += played.facts;
             }
             Ok(_) | Err(_) => {
                 total.failed = Some(seed);
@@ -145,29 +151,34 @@ fn work(options: &Options, worker: u64, stop: &AtomicBool) -> Total {
 }
 
 /// Prints the shortest schedule that breaks the same law, and the command that runs it again.
-fn explain(seed: u64) -> ExitCode {
+fn explain(subject: Subject, seed: u64) -> ExitCode {
     let (chance, drawn) = Chance::recording(seed);
-    let first = match attempt(chance) {
-        Ok(run) => run.violations.into_iter().next().unwrap_or_default(),
+    let first = match subject.play(chance, History::Dropped) {
+        Ok(played) => played.violations.into_iter().next().unwrap_or_default(),
         Err(panic) => panic,
     };
+    let again = match subject {
+        Subject::Trees => "run it again: cargo run --release -p guildhall-sim --",
+        Subject::Payments => "run it again: cargo run --release -p guildhall-sim -- --payments",
+    };
     say(&format!("violation: seed {seed}: {first}\n"));
-    say(&format!("run it again: cargo run --release -p guildhall-sim -- --seed {seed} --history\n"));
-    let choices = shrink(drawn.take());
+    say(&format!("{again} --seed {seed} --history\n"));
+    let choices = shrink(subject, drawn.take());
     let text = write_choices(&choices);
-    if let Ok(least) = attempt(Chance::replaying(choices)) {
-        say(&format!("\nthe shortest schedule found:\n{}", history(&least.journal)));
+    if let Ok(least) = subject.play(Chance::replaying(choices), History::Kept) {
+        say(&format!("\nthe shortest schedule found:\n{}", least.history));
         for violation in &least.violations {
             say(&format!("  broken: {violation}\n"));
         }
     }
-    say(&format!("run it again: cargo run --release -p guildhall-sim -- --choices {text}\n"));
+    say(&format!("{again} --choices {text}\n"));
     ExitCode::from(1)
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { schedules: 10_000, from: 1, threads, seed: None, choices: None, history: false };
+    let (subject, history) = (Subject::Trees, History::Dropped);
+    let mut options = Options { subject, schedules: 10_000, from: 1, threads, seed: None, choices: None, history };
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{flag} needs a value"));
         let number = |text: String| {
@@ -181,7 +192,8 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
             "--threads" => {
                 options.threads = usize::try_from(number(value()?)?).unwrap_or(usize::MAX).clamp(1, THREADS_MAX);
             }
-            "--history" => options.history = true,
+            "--history" => options.history = History::Kept,
+            "--payments" => options.subject = Subject::Payments,
             "--choices" => {
                 let choices = value()?;
                 let read = read_choices(&choices).ok_or_else(|| {
@@ -196,7 +208,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
     if options.schedules == 0 {
         return Err("--schedules must be at least 1".to_owned());
     }
-    if options.history && !one {
+    if options.history == History::Kept && !one {
         return Err("--history needs a single schedule: add --seed or --choices".to_owned());
     }
     if options.from.checked_add(options.schedules).is_none() {

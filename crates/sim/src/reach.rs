@@ -11,6 +11,8 @@ use guildhall_kernel::{
 /// The counts of all variants.
 #[derive(Clone, Debug)]
 pub struct Reach {
+    table: &'static [&'static str],
+    unreachable: &'static [(&'static str, &'static str)],
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -140,11 +142,19 @@ const UNREACHABLE: &[(&str, &str)] = &[
 
 impl Default for Reach {
     fn default() -> Reach {
-        Reach { counts: ALL.iter().map(|name| (*name, 0)).collect() }
+        Reach::listing(ALL, UNREACHABLE)
     }
 }
 
 impl Reach {
+    /// Begins to count these names. Each unreachable name has the reason.
+    pub(crate) fn listing(
+        table: &'static [&'static str],
+        unreachable: &'static [(&'static str, &'static str)],
+    ) -> Reach {
+        Reach { table, unreachable, counts: table.iter().map(|name| (*name, 0)).collect() }
+    }
+
     /// Counts one occurrence.
     pub fn count(&mut self, name: &'static str) {
         *self.counts.get_mut(name).unwrap_or_else(|| panic!("{name:?} is not in the table of variants")) += 1;
@@ -240,7 +250,7 @@ impl Reach {
 
     /// Returns the reachable variants that were reached fewer than `minimum` times.
     pub fn below(&self, minimum: u64) -> Vec<&'static str> {
-        let reachable = |name: &str| UNREACHABLE.iter().all(|(unreachable, _)| *unreachable != name);
+        let reachable = |name: &str| self.unreachable.iter().all(|(unreachable, _)| *unreachable != name);
         let few = self.counts.iter().filter(|(name, count)| **count < minimum && reachable(name));
         few.map(|(name, _)| *name).collect()
     }
@@ -248,8 +258,8 @@ impl Reach {
 
 impl fmt::Display for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for name in ALL {
-            let note = UNREACHABLE.iter().find(|(unreachable, _)| unreachable == name);
+        for name in self.table {
+            let note = self.unreachable.iter().find(|(unreachable, _)| unreachable == name);
             let note = note.map_or(String::new(), |(_, why)| format!("   ({why})"));
             writeln!(f, "{:>12}  {name}{note}", self.counts[name])?;
         }

@@ -440,6 +440,21 @@ fn each_request_has_a_status_except_the_last() {
 }
 
 #[test]
+fn a_report_of_far_too_few_tokens_lowers_no_later_hold() {
+    // Each reply reports 100 tokens. The second request has more than 3000 bytes.
+    let (_, _, engine) = work(100_000, vec![echoes(1, 3000), echoes(2, 1), says("done")]);
+    let said = |fact: &Fact| {
+        if let Fact::Answered { answer: Answer::Said(said), .. } = fact { Some(said.input_tokens) } else { None }
+    };
+    let counted: Vec<Option<u64>> = engine.facts.iter().filter_map(said).collect();
+    assert_eq!(counted, [Some(100 + STATUS_BYTES_MAX), None, None]);
+    let asked =
+        |fact: &Fact| if let Fact::Asked { ask: Ask::Model(request), .. } = fact { Some(request.tokens) } else { None };
+    let tokens: Vec<u64> = engine.facts.iter().filter_map(asked).collect();
+    assert!(tokens.is_sorted() && tokens[2] > 3000, "{tokens:?}");
+}
+
+#[test]
 fn the_hold_of_a_request_covers_the_longest_status() {
     let (_, shown, engine) = work(1000, vec![echoes(1, 1), echoes(2, 1), says("done")]);
     let asked =

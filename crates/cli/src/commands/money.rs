@@ -5,7 +5,7 @@ use std::time::Duration;
 use guildhall::kernel::{FailedBecause, Msat, PaymentEnd, Quantity};
 use guildhall::lightning::{PlainHttp, WalletUrl};
 use guildhall::local::{SessionId, UnixMs, unix_now};
-use guildhall::{DatedRate, Funding, FundingEnd, Hall, Ledger, PaymentView, Posting, Resolution, WalletView};
+use guildhall::{DatedRate, Entry, Funding, FundingEnd, Hall, Ledger, PaymentView, Posting, Resolution, WalletView};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 use serde_json::{Value, json};
@@ -292,10 +292,17 @@ pub(crate) async fn ledger(world: &World, args: LedgerArgs) -> Result<Exit, Fail
                 out(&format!("{:>14}  {from} -> {to}: {what}", sats(*money)))?;
             }
             out("")?;
-            for (entry, balance) in &ledger.balances {
-                out(&format!("{:>14}  {entry}", signed(*balance)))?;
+            out(&format!("{:>14}  in the wallet", signed(ledger.in_wallet())))?;
+            for (entry, balance) in ledger.balances.iter().filter(|(entry, _)| **entry != Entry::Wallet) {
+                let owed = match entry {
+                    Entry::House => "left for the house, which pays the providers".to_owned(),
+                    Entry::Wallet | Entry::Session(_) | Entry::Payee(_) | Entry::UnderWay(_) => {
+                        format!("owed to {entry}")
+                    }
+                };
+                out(&format!("{:>14}  {owed}", signed(*balance)))?;
             }
-            note("all balances add up to zero: what the wallet has is owed to the others");
+            note("what is in the wallet because of this hall is the sum of the lines below it");
         }
     }
     Ok(Exit::Done)

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::bank::{Bank, Route, nothing};
-use crate::crew::{always, by, delegates, enlist, hires};
-use crate::house::{Running, says};
+use crate::crew::{always, by, delegates, enlist, hires, rule, slowly};
+use crate::house::{Running, says, wait_for};
 use crate::killed::rounds;
 
 #[test]
@@ -63,6 +63,42 @@ fn a_person_funds_a_session_works_and_gets_the_rest_back() {
     let journal = std::fs::read(bank.house.journal()).unwrap();
     let key = bank.treasury.admin_key.as_bytes();
     assert!(!journal.windows(key.len()).any(|bytes| bytes == key), "no key is stored");
+}
+
+#[test]
+fn a_specialist_of_the_workshop_is_paid_before_the_root_reports() {
+    let foreman = "You plan the work of a small workshop";
+    let specialist = "You answer questions about wood";
+    let hire = delegates("carpenter", "Which wood is missing?", 400);
+    let rules = json!([
+        rule(foreman, json!({"nth_of_agent": 1}), hire),
+        rule(foreman, json!({}), slowly(says("Two legs are missing."), 8000)),
+        rule(specialist, json!({}), says("notes/bench.txt:2: two legs are missing")),
+    ]);
+    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
+    let config = bank.house.read_config().replace("[payees.ada]", "[payees.carpenter]");
+    bank.house.write_config(&config);
+    let id = bank.funded(2000);
+    bank.guildhall(&["wallet", "payouts", "on"]).expect(0);
+    let team = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workshop");
+    let run = [
+        "run",
+        "What is missing?",
+        "--session",
+        &id,
+        "--budget",
+        "1500sat",
+        "--team",
+        team,
+        "--project",
+        team,
+        "--yes",
+    ];
+    let mut running = Running::start(bank.command(&run), "");
+    wait_for("the payment", || (bank.others.balance_msat(&bank.ada) == 118_000).then_some(()));
+    assert!(!running.has_ended(), "the carpenter is paid while the work goes on");
+    running.end().expect(0);
+    bank.assert_sound();
 }
 
 #[test]

@@ -74,7 +74,11 @@ fn same(text: &str) -> String {
         }
         words.join(" ")
     };
-    text.lines().map(&mut line).collect::<Vec<_>>().join("\n")
+    let lines = text.lines().map(&mut line).collect::<Vec<_>>();
+    // The longest ids do not fit into one row of the narrowest terminal: their last digits are in the next row.
+    let is_rest = |at: usize| at > 0 && lines[at - 1] == "  ID" && lines[at].trim().bytes().all(|b| b.is_ascii_digit());
+    let kept = (0..lines.len()).filter(|at| !is_rest(*at)).map(|at| lines[at].as_str());
+    kept.collect::<Vec<_>>().join("\n")
 }
 
 #[test]

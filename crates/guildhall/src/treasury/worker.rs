@@ -123,10 +123,7 @@ impl Office {
         let treasury = Treasury::restore(facts).map_err(|why| HallError::Damaged(why.to_string()))?;
         let Some(connected) = treasury.wallet().map(|wallet| wallet.id.clone()) else { return Ok(None) };
         let wallet = hall.client().await?;
-        let found = wallet.identify().await.map_err(WalletError::from)?.wallet;
-        if found != connected {
-            return Err(WalletError::OtherWallet { found, connected }.into());
-        }
+        wallet.confirm(&connected).await.map_err(WalletError::from)?;
         let treasurer = Treasurer::new(treasury, policy(hall.wallet_settings()));
         Ok(Some(Office { hall: hall.clone(), lease, wallet, treasurer, cursor }))
     }
@@ -143,11 +140,13 @@ impl Office {
                 tokio::time::sleep(POLL).await;
                 continue;
             };
+            // A reply says nothing about the time after it was asked for: the machine can sleep before it is read.
+            let asked = unix_now();
             let (reply, text) = match self.perform(errand).await {
                 Ok(done) => done,
                 Err(why) => return why,
             };
-            let (facts, at) = (self.treasurer.hear(errand, &reply, unix_now()), unix_now());
+            let (facts, at) = (self.treasurer.hear(errand, &reply, asked), unix_now());
             if let Err(why) = self.store(facts, text, at).await {
                 return why;
             }

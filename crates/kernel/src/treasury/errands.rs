@@ -33,7 +33,7 @@ const CLOCK_MARGIN: Millis = Millis(60_000);
 /// Two lookups that show nothing count as two only if this much time is between them.
 const BETWEEN_PROOFS: Millis = Millis(5_000);
 
-/// A request is not repeated in the last part of an invoice's time.
+/// No request leaves in the last part of an invoice's time, or later.
 const RESEND_MARGIN: Millis = Millis(10_000);
 
 const DAY: Millis = Millis(24 * 60 * 60 * 1000);
@@ -213,6 +213,7 @@ impl Treasurer {
             // Nothing is decided before the wallet's list shows whether this journal knows all payments.
             return list.into_iter().collect();
         }
+        let has_list_to_read = list.is_some();
         let mut errands: Vec<Errand> = list.into_iter().collect();
         for (payment, invoiced) in self.treasury.invoices() {
             if is_open(invoiced, now) && self.is_due(payment, now) {
@@ -221,7 +222,12 @@ impl Treasurer {
         }
         for (hash, payment) in self.treasury.payments().filter(|(_, payment)| payment.end.is_none()) {
             let watched = self.watched.get(&hash).copied().unwrap_or_default();
-            if watched.cleared == Some(payment.attempts) && self.may_send(payment) {
+            // Time can pass after the lookup: a person had stopped payments, or the machine slept.
+            if watched.cleared == Some(payment.attempts) && self.may_send(payment, now) {
+                if has_list_to_read {
+                    // The list can freeze payments, so the request waits for it.
+                    continue;
+                }
                 errands.push(Errand::Send { payment: hash, invoice: payment.invoice, attempt: payment.attempts });
             } else if watched.next <= now {
                 errands.push(Errand::LookUp { payment: hash });
@@ -248,15 +254,18 @@ impl Treasurer {
 
     /// Takes the reply to an errand, and returns the facts that follow. They must be stored before [`Treasurer::errands`] is
     /// called again, and applied in the order in which they are stored. If they are refused, restore the treasurer.
-    pub fn hear(&mut self, errand: &Errand, reply: &WalletReply, now: UnixMs) -> Vec<TreasuryFact> {
+    ///
+    /// `asked` is the moment before the errand's request left, not the moment at which the reply came: if the machine slept in
+    /// between, the reply says nothing about the time after it.
+    pub fn hear(&mut self, errand: &Errand, reply: &WalletReply, asked: UnixMs) -> Vec<TreasuryFact> {
         match errand {
-            Errand::List { since } => self.hear_list(*since, reply, now),
+            Errand::List { since } => self.hear_list(*since, reply, asked),
             Errand::LookUp { payment } => match self.treasury.payment(*payment) {
-                Some(found) => self.hear_lookup(*payment, &found.clone(), reply, now),
-                None => self.hear_invoice(*payment, reply, now),
+                Some(found) => self.hear_lookup(*payment, &found.clone(), reply, asked),
+                None => self.hear_invoice(*payment, reply, asked),
             },
-            Errand::Send { payment, attempt, .. } => self.hear_send(*payment, *attempt, reply, now),
-            Errand::AskPayee { payee, money } => self.hear_payee(payee, *money, reply, now),
+            Errand::Send { payment, attempt, .. } => self.hear_send(*payment, *attempt, reply, asked),
+            Errand::AskPayee { payee, money } => self.hear_payee(payee, *money, reply, asked),
         }
     }
 
@@ -328,9 +337,9 @@ impl Treasurer {
                 RowStatus::Failed => self.unpaid(hash, payment, now),
             },
             // The row of another wallet says nothing about ours.
-            WalletReply::Found(_) => self.unpaid(hash, payment, now),
+            WalletReply::Found(_) => self.absent(hash, payment, now),
             WalletReply::NotFound => {
-                let facts = self.unpaid(hash, payment, now);
+                let facts = self.absent(hash, payment, now);
                 if facts.is_empty() { self.send(hash, payment, now) } else { facts }
             }
             WalletReply::Listed(_) | WalletReply::Refused | WalletReply::Invoice(_) | WalletReply::Unclear => {
@@ -339,19 +348,27 @@ impl Treasurer {
         }
     }
 
-    /// Decides whether a payment that the wallet has not made can't be made any more.
-    fn unpaid(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
-        let failed = vec![TreasuryFact::Failed { payment: hash, why: FailedBecause::Expired }];
-        if payment.attempts == 0 {
-            // No request has left.
-            return if now > payment.expires { failed } else { Vec::new() };
+    /// Decides about a payment of which our wallet has no row.
+    fn absent(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
+        if payment.attempts > 0 {
+            return self.unpaid(hash, payment, now);
         }
+        // No request has left.
+        let failed = TreasuryFact::Failed { payment: hash, why: FailedBecause::Expired };
+        if now > payment.expires { vec![failed] } else { Vec::new() }
+    }
+
+    /// Decides whether a payment that the wallet has not made can't be made any more. If our wallet has a row, a request has left,
+    /// also if this journal is an old backup that does not know it.
+    fn unpaid(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
         if now < payment.expires.after(self.policy.failed_after) {
             return Vec::new();
         }
         let watched = self.watched.entry(hash).or_default();
         match watched.unpaid_since {
-            Some(first) if now >= first.after(BETWEEN_PROOFS) => failed,
+            Some(first) if now >= first.after(BETWEEN_PROOFS) => {
+                vec![TreasuryFact::Failed { payment: hash, why: FailedBecause::Expired }]
+            }
             Some(_) => Vec::new(),
             None => {
                 watched.unpaid_since = Some(now);
@@ -363,7 +380,7 @@ impl Treasurer {
 
     /// Prepares the next request to pay, if it may be sent.
     fn send(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
-        if !self.may_send(payment) || now.after(RESEND_MARGIN) >= payment.expires {
+        if !self.may_send(payment, now) {
             return Vec::new();
         }
         let Some(attempt) = payment.attempts.checked_add(1) else { return Vec::new() };
@@ -444,7 +461,10 @@ impl Treasurer {
         self.policy.can_pay && self.treasury.payouts_allowed && self.treasury.frozen.is_empty()
     }
 
-    fn may_send(&self, payment: &Payment) -> bool {
+    fn may_send(&self, payment: &Payment, now: UnixMs) -> bool {
+        if now.after(RESEND_MARGIN) >= payment.expires {
+            return false;
+        }
         match payment.from {
             Payer::Payee(_) => self.may_pay_payees(),
             Payer::Session(_) => self.policy.can_pay && self.treasury.frozen.is_empty(),

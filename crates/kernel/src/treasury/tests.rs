@@ -331,6 +331,21 @@ fn an_unknown_payment_fails_only_long_after_its_invoice_expired_and_after_two_lo
 }
 
 #[test]
+fn a_lookup_counts_from_the_moment_at_which_it_was_asked_for() {
+    let mut office = refund();
+    office.look_up(&WalletReply::NotFound);
+    office.send(&WalletReply::Unclear);
+    office.now = after(30);
+    let errands = office.errands();
+    // The machine sleeps before it reads the reply.
+    office.treasurer.hear(&errands[0], &WalletReply::NotFound, after(30));
+    office.now = after(600 + 700);
+    assert_eq!(office.look_up(&WalletReply::NotFound), [], "the first lookup after the end of the invoice");
+    office.later(6);
+    assert_eq!(office.look_up(&WalletReply::NotFound), failed(FailedBecause::Expired));
+}
+
+#[test]
 fn a_lookup_that_shows_a_payment_under_way_counts_again_from_the_beginning() {
     let mut office = refund();
     office.look_up(&WalletReply::NotFound);
@@ -365,6 +380,30 @@ fn a_payment_that_failed_at_the_wallet_is_not_sent_again_and_can_still_settle() 
 fn a_payment_that_never_left_fails_as_soon_as_its_invoice_has_expired() {
     let mut office = refund();
     office.now = after(601);
+    assert_eq!(office.look_up(&WalletReply::NotFound), failed(FailedBecause::Expired));
+}
+
+#[test]
+fn a_failed_row_waits_for_its_end_also_if_an_old_backup_knows_of_no_request() {
+    let mut office = refund();
+    let failed_row = WalletReply::Found(Row { status: RowStatus::Failed, ..paid(1, 500) });
+    office.now = after(601);
+    assert_eq!(office.look_up(&failed_row), [], "the wallet can turn it into a paid one");
+    office.now = after(600 + 700);
+    assert_eq!(office.look_up(&failed_row), []);
+    office.later(6);
+    assert_eq!(office.look_up(&failed_row), failed(FailedBecause::Expired));
+}
+
+#[test]
+fn a_request_that_was_prepared_does_not_leave_after_its_invoice_expired() {
+    let mut office = refund();
+    assert_eq!(office.look_up(&WalletReply::NotFound), sending(1));
+    // The machine sleeps before the request leaves. LNbits pays expired invoices of its own wallets, so a late request could
+    // pay after two lookups have shown nothing.
+    office.now = after(600 + 700);
+    assert_eq!(office.look_up(&WalletReply::NotFound), []);
+    office.later(6);
     assert_eq!(office.look_up(&WalletReply::NotFound), failed(FailedBecause::Expired));
 }
 
@@ -416,6 +455,27 @@ fn a_payment_that_this_hall_does_not_know_stops_all_payments_until_a_person_allo
     assert_eq!(office.treasurer.treasury().frozen().count(), 0, "a person has accepted this payment");
 }
 
+#[test]
+fn a_request_waits_for_a_list_that_can_freeze_payments() {
+    let mut office = refund();
+    // The list is due again after ten minutes. The invoice is valid for longer than that in this test.
+    office.stored[1].0 = TreasuryFact::Wanted {
+        payment: hash(1),
+        from: Payer::Session(session()),
+        money: sat(500),
+        fee_max: sat(5),
+        expires: after(3600),
+        invoice: text(),
+    };
+    office.restart();
+    assert_eq!(office.look_up(&WalletReply::NotFound), sending(1));
+    office.later(700);
+    assert_eq!(office.errands(), [], "only the list");
+    office.list(vec![paid(9, 5)]);
+    assert_eq!(office.treasurer.treasury().frozen().count(), 1);
+    assert!(!office.errands().iter().any(|errand| matches!(errand, Errand::Send { .. })));
+}
+
 /// An office with a payee that is owed this much.
 fn owing(money: u64) -> Office {
     Office::new(&[connected(), TreasuryFact::Payouts { allowed: true }, earned(1, money)])
@@ -446,6 +506,12 @@ fn payouts_wait_for_a_person_a_key_and_a_configured_payee() {
         office.list(vec![]);
         assert_eq!(office.errands(), []);
     }
+}
+
+#[test]
+fn only_the_process_that_asks_the_wallet_decides_to_pay_a_payee() {
+    assert!(wanted(1, Payer::Payee(payee()), 100).needs_lease(), "it keeps to the sum of a day");
+    assert!(!wanted(1, Payer::Session(session()), 100).needs_lease(), "any process can be asked for a refund");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use guildhall_lightning::LightningError;
 use guildhall_lnbits_peer::{Fault, Funding, LnbitsPeer, Proxy, Times};
 use serde_json::json;
 
-use crate::{client, found, invoice, new_wallet, refusal, sat, unclear, world};
+use crate::{client, found, invoice, new_wallet, refusal, sat, unclear, wait_until, world};
 
 #[tokio::test]
 async fn a_server_that_was_killed_has_the_payments_that_it_made_and_no_others() {
@@ -27,9 +27,7 @@ async fn a_server_that_was_killed_has_the_payments_that_it_made_and_no_others() 
         let (sender, text) = (sender.clone(), lost.text.clone());
         async move { sender.pay(&text).await }
     });
-    while proxy.count(&lost.text) == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait_until(async || proxy.count(&lost.text) > 0).await;
     peer.kill();
     unclear(sending.await.unwrap());
     assert!(matches!(unclear(sender.look_up(paid.payment).await), LightningError::NoReply { .. }));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use guildhall_kernel::{Row, RowStatus, WalletReply};
 use guildhall_lnbits_peer::{Fault, Times};
 
-use crate::{found, id, invoice, invoice_of_nobody, new_wallet, refusal, sat, unclear_words, world};
+use crate::{found, id, invoice, invoice_of_nobody, new_wallet, refusal, sat, unclear_words, wait_until, world};
 
 #[tokio::test]
 async fn a_payment_to_another_server_is_proved_by_its_row() {
@@ -71,13 +71,8 @@ async fn a_slow_payment_is_pending_and_then_paid() {
     assert_eq!(row.fee, sat(3), "what is reserved counts as the fee");
     assert_eq!(unclear_words(sender.pay(&asked.text).await), "Payment is still pending.");
     assert_eq!(sender.balance().await, Ok(sat(697)));
-    let row = loop {
-        let row = found(sender.look_up(asked.payment).await);
-        if row.status != RowStatus::Pending {
-            break row;
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    };
+    wait_until(async || found(sender.look_up(asked.payment).await).status != RowStatus::Pending).await;
+    let row = found(sender.look_up(asked.payment).await);
     assert_eq!((row.status, row.fee), (RowStatus::Success, sat(0)));
     assert_eq!(row.preimage.map(|(_, of)| of), Some(asked.payment));
     assert_eq!((sender.balance().await, payee.balance().await), (Ok(sat(700)), Ok(sat(300))));

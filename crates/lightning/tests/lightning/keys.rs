@@ -43,6 +43,31 @@ async fn identify_says_which_key_is_wrong_and_how() {
 }
 
 #[tokio::test]
+async fn the_keys_of_another_wallet_are_noticed_without_a_new_invoice() {
+    let Some(world) = world() else { return };
+    let (wallet, other) = (world.a.wallet(0), world.a.wallet(10));
+    let proxy = Proxy::start(world.a.address());
+    let with = |invoice_key: &str, admin_key: &str| {
+        Lnbits::new(url(&proxy.url()), key(invoice_key), Some(key(admin_key))).unwrap()
+    };
+    let right = with(&wallet.invoice_key, &wallet.admin_key);
+    right.identify().await.unwrap();
+    assert_eq!(right.confirm(&id(&wallet)).await, Ok(()));
+    let swapped = |key| LightningError::NotThisWallet { key, found: id(&other), expected: id(&wallet) };
+    let all_swapped = with(&other.invoice_key, &other.admin_key);
+    assert_eq!(all_swapped.confirm(&id(&wallet)).await, Err(swapped(KeyKind::Invoice)));
+    let admin_swapped = with(&wallet.invoice_key, &other.admin_key);
+    assert_eq!(admin_swapped.confirm(&id(&wallet)).await, Err(swapped(KeyKind::Admin)));
+    let reversed = with(&wallet.admin_key, &wallet.invoice_key);
+    assert_eq!(reversed.confirm(&id(&wallet)).await, Err(LightningError::AdminKeyAsInvoiceKey));
+    assert_eq!(proxy.count("POST"), 1);
+    // A wallet without any payment gets the invoice that identifies it.
+    let new = world.a.wallet(0);
+    assert_eq!(with(&new.invoice_key, &new.admin_key).confirm(&id(&new)).await, Ok(()));
+    assert_eq!(proxy.count("POST"), 2);
+}
+
+#[tokio::test]
 async fn a_wallet_that_hides_its_payments_is_not_identified() {
     let Some(world) = world() else { return };
     let wallet = world.a.wallet(0);

@@ -12,7 +12,7 @@ mod list;
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bitcoin::hashes::{Hash as _, sha256};
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
@@ -20,6 +20,7 @@ use guildhall_kernel::{Msat, Row, WalletId, WalletReply};
 use guildhall_lightning::{Answer, DecodedInvoice, LightningError, Lnbits, PlainHttp, WalletKey, WalletUrl};
 use guildhall_lnbits_peer::{Funding, LnbitsPeer, PeerWallet, Proxy};
 use lightning_invoice::{Currency, InvoiceBuilder, PaymentSecret};
+use tokio::time::sleep;
 
 /// The servers that all tests share. They end with the test program.
 struct World {
@@ -69,6 +70,18 @@ fn sat(sat: u64) -> Msat {
 
 fn id(wallet: &PeerWallet) -> WalletId {
     WalletId::parse(&wallet.id).unwrap()
+}
+
+/// Waits until a condition is met.
+///
+/// # Panics
+/// When it is not met within half a minute.
+async fn wait_until(mut is_met: impl AsyncFnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !is_met().await {
+        assert!(Instant::now() < until, "what the test waits for does not happen");
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 async fn invoice(of: &Lnbits, sats: u64) -> DecodedInvoice {

@@ -63,16 +63,20 @@ pub(crate) fn check_session(
 /// Reads everything of a session except its texts, and checks it.
 pub(crate) fn contents(db: &Connection, session: &SessionId) -> Result<Contents, JournalError> {
     let (mut facts, mut account): (Vec<Stored>, Vec<SessionFact>) = (Vec::new(), Vec::new());
+    let mut account_before_form_3 = 0;
     let mut see = |seen: Seen<'_>| {
         match seen {
             Seen::Fact(fact, _) => facts.push(fact.owned()?.stored(session)?),
-            Seen::Account(fact, _) => account.push(fact.fact(session)?),
+            Seen::Account(fact, _) => {
+                account_before_form_3 += usize::from(fact.v < 3);
+                account.push(fact.fact(session)?);
+            }
         }
         Ok(())
     };
     let head = check_session(db, session, &mut see).map_err(|fault| fault.of(session))?.printed();
     let row = walk::session(db, session)?.ok_or_else(|| JournalError::UnknownSession { session: session.clone() })?;
-    Ok(Contents { row, facts, account, head })
+    Ok(Contents { row, facts, account, account_before_form_3, head })
 }
 
 /// Checks a session completely. The inner result is the session's head or the first error that was found.

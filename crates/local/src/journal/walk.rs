@@ -208,7 +208,7 @@ pub(crate) fn one_of_contract(
 /// A row of a fact of the account as it is in the database, possibly damaged.
 pub(crate) struct RawAccount<'a> {
     pub(crate) n: u64,
-    v: i64,
+    pub(crate) v: i64,
     after: i64,
     at: i64,
     pub(crate) body: &'a [u8],

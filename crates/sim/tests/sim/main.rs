@@ -2,4 +2,5 @@
 
 mod conformance;
 mod delegation;
+mod payments;
 mod trees;
