@@ -238,15 +238,15 @@ fn with_the_keys_of_another_wallet_payments_wait_and_no_invoice_is_made() {
     let (bank, other) = (&refund.bank, &refund.bank.person);
     let with_other = |args: &[&str]| Running::start(bank.command_with(other, args), "");
     let running = with_other(&["close", &refund.id, "--to", &refund.invoice]);
-    running.showed("the keys belong to wallet");
+    running.showed("belongs to wallet");
     running.interrupt();
     running.end().expect(6);
-    with_other(&["payments"]).end().expect(6).says("the keys belong to wallet");
+    with_other(&["payments"]).end().expect(6).says("belongs to wallet");
     assert_eq!(refund.bank.proxy().count(PAY), 0);
     // Money for such an invoice would be in the other wallet.
     let refused = with_other(&["fund", "20sat", "--session", &refund.id, "--no-wait"]).end().expect(6);
     assert!(!refused.stdout.contains("lnbc"), "{}", refused.stdout);
-    with_other(&work(&refund.id)).end().expect(6).says("the keys belong to wallet");
+    with_other(&work(&refund.id)).end().expect(6).says("belongs to wallet");
     refund.assert_paid_once(1);
 }
 
@@ -343,5 +343,15 @@ fn several_processes_fund_run_and_close_one_session_at_once() {
     let spent = bank.balance("house");
     assert!(spent > 0, "the work cost something");
     assert_eq!(i64::try_from(bank.free_msat(&id)).unwrap(), 2_700_000 - sum - spent);
+    bank.assert_sound();
+}
+
+#[test]
+fn a_payment_that_nobody_waited_for_is_credited_before_work_needs_it() {
+    let Some(bank) = Bank::new(&answers(), Route::Within) else { return };
+    bank.connect();
+    let made = bank.guildhall(&["fund", "500sat", "--no-wait", "--output", "json"]).expect(0).json();
+    bank.pay(made["invoice"].as_str().unwrap());
+    bank.guildhall(&work(made["session"].as_str().unwrap())).expect(0);
     bank.assert_sound();
 }
