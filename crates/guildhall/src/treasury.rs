@@ -235,11 +235,14 @@ impl Hall {
         Ok(owed)
     }
 
-    /// Returns the client of the hall's wallet.
+    /// Returns the client of the hall's wallet, and proves that the keys are those of that wallet: another wallet would take the
+    /// money of sessions, show another balance, and seem to know no payment.
     pub(crate) async fn client(&self) -> Result<Lnbits, HallError> {
         let treasury = self.treasury().await?;
-        let url = self.wallet_url(&treasury).await?;
-        self.client_at(url)
+        let connected = treasury.wallet().ok_or(WalletError::NotConnected)?;
+        let client = self.client_at(self.wallet_url(&treasury).await?)?;
+        client.confirm(&connected.id).await.map_err(WalletError::from)?;
+        Ok(client)
     }
 
     fn client_at(&self, url: WalletUrl) -> Result<Lnbits, HallError> {

@@ -294,6 +294,7 @@ impl Undertaking {
         if account(journal, &id).await?.next_root() != Path::root(1) {
             self.hall.settle(&id).await?;
         }
+        self.hall.credit(&id).await?;
         let account = account(journal, &id).await?;
         if account.at_work() > Msat::ZERO {
             journal.require_not_running(&id, unix_now()).await?;

@@ -111,6 +111,11 @@ impl Proxy {
         lock(&self.state).rules.clear();
     }
 
+    /// Removes the faults that were ordered for this part.
+    pub fn heal_only(&self, part: &str) {
+        lock(&self.state).rules.retain(|rule| rule.part != part);
+    }
+
     /// Counts the requests whose first line or body has this part.
     pub fn count(&self, part: &str) -> usize {
         lock(&self.state).requests.iter().filter(|request| request.contains(part)).count()

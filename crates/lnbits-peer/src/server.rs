@@ -136,9 +136,7 @@ impl LnbitsPeer {
 
     /// Makes a wallet with this many sats.
     pub fn wallet(&self, sats: u64) -> PeerWallet {
-        let made = self.admin("POST", "/api/v1/wallet", &json!({ "name": "test" }));
-        let text = |key: &str| made[key].as_str().unwrap_or_else(|| panic!("{key} in {made}")).to_owned();
-        let wallet = PeerWallet { id: text("id"), admin_key: text("adminkey"), invoice_key: text("inkey") };
+        let wallet = wallet_of(&self.admin("POST", "/api/v1/wallet", &json!({ "name": "test" })));
         if sats > 0 {
             self.mint(&wallet, sats);
         }
@@ -150,10 +148,10 @@ impl LnbitsPeer {
         self.admin("PUT", "/users/api/v1/balance", &json!({ "id": wallet.id, "amount": sats }));
     }
 
-    /// Replaces both keys of a wallet.
-    pub fn replace_keys(&self, wallet: &PeerWallet) {
+    /// Replaces both keys of a wallet, and returns the wallet with its new keys.
+    pub fn replace_keys(&self, wallet: &PeerWallet) -> PeerWallet {
         let path = format!("/api/v1/wallet/reset/{}", wallet.id);
-        self.admin("PUT", &path, &Value::Null);
+        wallet_of(&self.admin("PUT", &path, &Value::Null))
     }
 
     /// Changes settings of the server, such as `{"lnbits_wallet_limit_daily_max_withdraw": 1}`.
@@ -254,6 +252,11 @@ impl Drop for LnbitsPeer {
         let _ = child.kill();
         let _ = child.wait();
     }
+}
+
+fn wallet_of(made: &Value) -> PeerWallet {
+    let text = |key: &str| made[key].as_str().unwrap_or_else(|| panic!("{key} in {made}")).to_owned();
+    PeerWallet { id: text("id"), admin_key: text("adminkey"), invoice_key: text("inkey") }
 }
 
 /// Starts the program on a port, or on any free port if it is 0, and returns its address.

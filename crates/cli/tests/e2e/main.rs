@@ -3,6 +3,7 @@
 
 mod alone;
 mod bad_teams;
+mod bank;
 mod billing;
 mod bounds;
 mod chat;
@@ -41,5 +42,7 @@ mod transcripts;
 mod transcripts_files;
 mod trees;
 mod wallet;
+mod wallet_failures;
+mod wallet_stops;
 mod watching;
 mod work;

@@ -1,152 +1,14 @@
 //! The typed commands for a wallet, against real LNbits servers, and kills while money moves.
 
-use std::process::Command;
-use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::Duration;
 
-use guildhall_lnbits_peer::{Funding, LnbitsPeer, PeerWallet};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::bank::{Bank, Route, nothing};
 use crate::crew::{always, by, delegates, enlist, hires, rule, slowly};
-use crate::house::{Ended, House, Running, Wire, says, wait_for};
+use crate::house::{Running, says, wait_for};
 use crate::killed::rounds;
-
-/// Server A has fake money. B is funded by a wallet of A, so a payment from B to A leaves its server.
-struct Servers {
-    a: LnbitsPeer,
-    b: LnbitsPeer,
-}
-
-static SERVERS: LazyLock<Option<Servers>> = LazyLock::new(|| {
-    LnbitsPeer::can_run().then(|| {
-        let a = LnbitsPeer::start(Funding::Fake);
-        let funding = Funding::Lnbits { url: a.url(), admin_key: a.wallet(1_000_000).admin_key };
-        Servers { b: LnbitsPeer::start(funding), a }
-    })
-});
-
-/// A house with a wallet on a server, a person's wallet on another, and a payee.
-struct Bank {
-    house: House,
-    server: &'static LnbitsPeer,
-    others: &'static LnbitsPeer,
-    treasury: PeerWallet,
-    person: PeerWallet,
-    ada: PeerWallet,
-}
-
-impl Bank {
-    /// `None` if this machine can't run LNbits. Then the reason was printed.
-    fn new(rules: &Value, is_external: bool) -> Option<Bank> {
-        let servers = SERVERS.as_ref()?;
-        let (server, others) = if is_external { (&servers.b, &servers.a) } else { (&servers.a, &servers.a) };
-        let house = House::new(Wire::OpenAi, rules);
-        let (treasury, person, ada) = (server.wallet(0), others.wallet(100_000), others.wallet(0));
-        let config = house.read_config();
-        let (head, prices) = config.split_once("[prices").unwrap();
-        house.write_config(&format!(
-            "{head}rate = {{ usd_per_btc = 100000, date = \"2099-01-01\" }}\n[prices{prices}\n\
-             [payees.ada]\nurl = \"{}\"\nkey_env = \"ADA_KEY\"\nfee_max = \"120sat\"\n",
-            others.url()
-        ));
-        Some(Bank { house, server, others, treasury, person, ada })
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.house.command(args);
-        command.env("LNBITS_INVOICE_KEY", &self.treasury.invoice_key);
-        command.env("LNBITS_ADMIN_KEY", &self.treasury.admin_key).env("ADA_KEY", &self.ada.invoice_key);
-        command
-    }
-
-    fn guildhall(&self, args: &[&str]) -> Ended {
-        Running::start(self.command(args), "").end()
-    }
-
-    /// Pays an invoice from the person's wallet.
-    fn pay(&self, invoice: &str) {
-        let body = json!({"out": true, "bolt11": invoice});
-        let (status, reply) = self.others.request("POST", "/api/v1/payments", &self.person.admin_key, Some(&body));
-        assert_eq!(status, 201, "{reply}");
-    }
-
-    /// An invoice of the person.
-    fn invoice(&self, sats: u64) -> String {
-        let body = json!({"out": false, "amount": sats, "memo": "refund", "expiry": 600});
-        let (_, reply) = self.others.request("POST", "/api/v1/payments", &self.person.invoice_key, Some(&body));
-        reply["bolt11"].as_str().unwrap().to_owned()
-    }
-
-    fn person_has(&self) -> i64 {
-        self.others.balance_msat(&self.person)
-    }
-
-    /// Connects the wallet and funds a session. A payment between servers takes a moment.
-    fn funded(&self, sats: u64) -> String {
-        self.guildhall(&["wallet", "connect", &self.server.url()]).expect(0);
-        let amount = format!("{sats}sat");
-        let made = self.guildhall(&["fund", &amount, "--no-wait", "--output", "json"]).expect(0).json();
-        if std::ptr::eq(self.server, self.others) {
-            self.pay(made["invoice"].as_str().unwrap());
-        } else {
-            // The other server can't be paid from outside: its own wallet gets fake money.
-            let payer = self.server.wallet(sats + 100);
-            let body = json!({"out": true, "bolt11": made["invoice"]});
-            let (status, reply) = self.server.request("POST", "/api/v1/payments", &payer.admin_key, Some(&body));
-            assert_eq!(status, 201, "{reply}");
-        }
-        let id = made["session"].as_str().unwrap().to_owned();
-        let again = self.guildhall(&["fund", "1sat", "--session", &id, "--no-wait"]).expect(0);
-        assert!(again.stdout.contains(&id), "{}", again.stdout);
-        // Any command that uses the wallet credits the payment.
-        for _ in 0..40 {
-            let quote = self.quote(&id);
-            if quote["free_msat"] == json!(sats * 1000) {
-                return id;
-            }
-            let mut waiting = Running::start(self.command(&["fund", "2sat", "--session", &id]), "");
-            sleep(Duration::from_millis(2500));
-            assert!(!waiting.has_ended());
-            waiting.interrupt();
-            waiting.end();
-        }
-        panic!("the payment was not credited")
-    }
-
-    fn quote(&self, id: &str) -> Value {
-        self.guildhall(&["close", id, "--output", "json"]).expect(0).json()
-    }
-
-    /// Lets payments end, and returns them.
-    fn settled(&self) -> Vec<Value> {
-        for _ in 0..20 {
-            let payments = self.guildhall(&["payments", "--output", "json"]);
-            let listed = payments.json().as_array().unwrap().clone();
-            if listed.iter().all(|payment| payment["state"] == "paid" || payment["state"] == "failed") {
-                return listed;
-            }
-        }
-        panic!("a payment did not end: {}", self.guildhall(&["payments"]).stdout)
-    }
-
-    /// Checks that the books agree with the wallet to the msat, and that no law is broken.
-    fn assert_sound(&self) {
-        let ledger = self.guildhall(&["ledger", "--output", "json"]).expect(0).json();
-        let balances = ledger["balances"].as_array().unwrap();
-        let of = |account: &str| {
-            let found = balances.iter().find(|balance| balance["account"] == account);
-            found.map_or(0, |balance| balance["msat"].as_i64().unwrap())
-        };
-        assert_eq!(balances.iter().map(|balance| balance["msat"].as_i64().unwrap()).sum::<i64>(), 0, "{ledger}");
-        assert_eq!(-of("wallet"), self.server.balance_msat(&self.treasury), "{ledger}");
-        self.guildhall(&["verify"]).expect(0);
-    }
-}
-
-fn nothing() -> Value {
-    json!([always("lead", says("Nothing to do."))])
-}
 
 #[test]
 fn a_person_funds_a_session_works_and_gets_the_rest_back() {
@@ -155,7 +17,7 @@ fn a_person_funds_a_session_works_and_gets_the_rest_back() {
         always("lead", says("On Tuesday, says ada.")),
         always("ada", says("It is on Tuesday.")),
     ]);
-    let Some(bank) = Bank::new(&rules, false) else { return };
+    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
     let team = format!("{}\n  accept: {{files: [notes.txt]}}", hires(&["ada"]));
     enlist(&bank.house, &[("lead", &team), ("ada", "budget:\n  fee: 110sat")]);
 
@@ -213,7 +75,7 @@ fn a_specialist_of_the_workshop_is_paid_before_the_root_reports() {
         rule(foreman, json!({}), slowly(says("Two legs are missing."), 20_000)),
         rule(specialist, json!({}), says("notes/bench.txt:2: two legs are missing")),
     ]);
-    let Some(bank) = Bank::new(&rules, false) else { return };
+    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
     let config = bank.house.read_config().replace("[payees.ada]", "[payees.carpenter]");
     bank.house.write_config(&config);
     let id = bank.funded(2000);
@@ -241,7 +103,7 @@ fn a_specialist_of_the_workshop_is_paid_before_the_root_reports() {
 
 #[test]
 fn wrong_keys_and_amounts_are_refused_with_the_reason() {
-    let Some(bank) = Bank::new(&nothing(), false) else { return };
+    let Some(bank) = Bank::new(&nothing(), Route::Within) else { return };
     let mut swapped = bank.command(&["wallet", "connect", &bank.server.url()]);
     swapped.env("LNBITS_INVOICE_KEY", &bank.treasury.admin_key);
     Running::start(swapped, "").end().expect(6).says("admin key");
@@ -266,8 +128,8 @@ fn wrong_keys_and_amounts_are_refused_with_the_reason() {
 }
 
 /// Kills `close` at different moments, and lets later commands end what it began.
-fn kill_while_paying(is_external: bool) {
-    let Some(bank) = Bank::new(&nothing(), is_external) else { return };
+fn kill_while_paying(route: Route) {
+    let Some(bank) = Bank::new(&nothing(), route) else { return };
     let id = bank.funded(5000);
     let all = rounds(2);
     for kill in 0..all {
@@ -290,10 +152,10 @@ fn kill_while_paying(is_external: bool) {
 
 #[test]
 fn a_payment_within_one_server_survives_kills_and_is_made_at_most_once() {
-    kill_while_paying(false);
+    kill_while_paying(Route::Within);
 }
 
 #[test]
 fn a_payment_between_servers_survives_kills_and_is_made_at_most_once() {
-    kill_while_paying(true);
+    kill_while_paying(Route::Between);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use guildhall_kernel::{Msat, PaymentHash, Quantity, SessionFact, SessionKind, UnixMs};
+use guildhall_kernel::{Millis, Msat, PaymentHash, Quantity, SessionFact, SessionKind, UnixMs};
 use guildhall_local::{NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
 
 use super::{TreasuryWorker, WalletError, stored_invoice};
@@ -14,6 +14,12 @@ const VALID: Duration = Duration::from_hours(1);
 
 /// The pause between two looks at the stored facts.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// How long a command waits for payments that nobody waited for.
+const CREDIT_WAIT: Duration = Duration::from_secs(5);
+
+/// How long after an invoice has expired a command still asks whether it was paid. Later, only the wallet's list is read.
+const LATE_MAX: Millis = Millis(24 * 60 * 60 * 1000);
 
 /// The label of a session that was funded before its first request.
 const LABEL: &str = "funded session";
@@ -92,6 +98,20 @@ impl Hall {
         let ended = ended.await;
         worker.finish().await;
         ended
+    }
+
+    /// Credits the paid invoices of a session that no process waits for. If the wallet can't be asked, nothing is credited.
+    pub(crate) async fn credit(&self, session: &SessionId) -> Result<(), HallError> {
+        let (treasury, now) = (self.treasury().await?, unix_now());
+        let mut invoices = treasury.invoices().map(|(_, invoiced)| invoiced).filter(|invoiced| !invoiced.is_paid);
+        let may_be_paid =
+            invoices.any(|invoiced| invoiced.session == *session && now <= invoiced.expires.after(LATE_MAX));
+        if may_be_paid && self.wallet_settings().invoice_key.is_some() {
+            let worker = TreasuryWorker::start(self);
+            // After the time, a later command asks again.
+            let _ = tokio::time::timeout(CREDIT_WAIT, worker.finish()).await;
+        }
+        Ok(())
     }
 
     /// Makes sure that a session has the money of a wallet, and will not have more than the limit.

@@ -76,8 +76,9 @@ impl Resolution {
 }
 
 impl Hall {
-    /// Returns what a session can get back.
+    /// Returns what a session can get back. A payment that nobody waited for is credited before.
     pub async fn refund_quote(&self, session: &SessionId) -> Result<RefundQuote, HallError> {
+        self.credit(session).await?;
         let account = self.journal().folded_account(session).await?;
         if *account.kind() == SessionKind::Play {
             return Err(WalletError::PlaySession(session.clone()).into());

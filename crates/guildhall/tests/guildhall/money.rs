@@ -5,16 +5,17 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use guildhall::kernel::{PayeeName, Payer, PaymentEnd, SessionKind};
+use guildhall::kernel::{FailedBecause, Millis, PayeeName, Payer, PaymentEnd, SessionKind};
 use guildhall::lightning::{Lnbits, PlainHttp, WalletKey, WalletUrl};
+use guildhall::local::unix_now;
 use guildhall::providers::Rate;
 use guildhall::roster::Source;
 use guildhall::{
     AgentName, DatedRate, Entry, Funding, FundingEnd, Hall, HallBuilder, HallError, Models, Msat, Outcome, Payee,
-    Prompt, REHEARSAL_PRICE, Reply, Resolution, Roster, WalletError, model_fn,
+    Prompt, REHEARSAL_PRICE, Reply, Resolution, Roster, TreasuryLimits, WalletError, model_fn,
 };
-use guildhall_lnbits_peer::{Funding as PeerFunding, LnbitsPeer, PeerWallet};
-use serde_json::json;
+use guildhall_lnbits_peer::{Fault, Funding as PeerFunding, LnbitsPeer, PeerWallet, Proxy, Times};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 static SERVER: LazyLock<Option<LnbitsPeer>> =
@@ -89,9 +90,13 @@ impl World {
 
     /// An invoice of the person.
     fn invoice(&self, sats: u64) -> String {
-        let body = json!({"out": false, "amount": sats, "memo": "refund", "expiry": 600});
-        let (_, reply) = self.server.request("POST", "/api/v1/payments", &self.person.invoice_key, Some(&body));
-        reply["bolt11"].as_str().unwrap().to_owned()
+        self.invoice_row(sats, 600)["bolt11"].as_str().unwrap().to_owned()
+    }
+
+    /// An invoice of the person that expires after some seconds, with everything that LNbits says about it.
+    fn invoice_row(&self, sats: u64, expiry: u64) -> Value {
+        let body = json!({"out": false, "amount": sats, "memo": "refund", "expiry": expiry});
+        self.server.request("POST", "/api/v1/payments", &self.person.invoice_key, Some(&body)).1
     }
 
     /// A hall that is connected, with a session that has this much.
@@ -239,6 +244,59 @@ async fn a_restored_backup_freezes_payments() {
     hall.allow_payouts(true).await.unwrap();
     let view = hall.wait_for_payment(again.payment, Duration::from_secs(30)).await.unwrap();
     assert!(matches!(view.end, Some(PaymentEnd::Settled { .. })), "a person has accepted it: {view:?}");
+}
+
+/// Loses all requests to pay, and returns how the payment ended some time after its invoice had expired. `row` makes the reply to
+/// each lookup from the person's invoice; without it, LNbits replies.
+async fn ended_after_its_invoice(world: &World, row: Option<fn(&World, Value) -> Value>) {
+    let (hall, funding) = world.funded(1000).await;
+    drop(hall);
+    let proxy = Proxy::start(world.server.address());
+    let failed_after = Millis(500);
+    let hall = world.builder().treasury_limits(TreasuryLimits { failed_after, ..TreasuryLimits::default() });
+    let hall = hall.build().unwrap();
+    hall.connect_wallet(WalletUrl::parse(&proxy.url(), PlainHttp::Loopback).unwrap()).await.unwrap();
+    let invoice = world.invoice_row(100, 14);
+    proxy.fail("\"out\":true", Fault::LoseRequest, Times::Always);
+    let refund = hall.refund(&funding.session, invoice["bolt11"].as_str().unwrap()).await.unwrap();
+    let held = hall.wait_for_payment(refund.payment, Duration::from_secs(2)).await.unwrap();
+    assert!(held.end.is_none() && held.attempts > 0, "{held:?}");
+    if let Some(row) = row {
+        let body = json!({"paid": false, "status": "failed", "details": row(world, invoice)}).to_string();
+        let part = format!("GET /api/v1/payments/{} ", refund.payment);
+        proxy.fail(&part, Fault::Reply { status: 200, body }, Times::Always);
+    }
+    let view = loop {
+        let view = hall.wait_for_payment(refund.payment, Duration::from_secs(3)).await.unwrap();
+        let has_expired = unix_now() > view.expires.after(failed_after);
+        assert!(view.end.is_none() || has_expired, "the invoice could still be paid");
+        if has_expired {
+            break hall.wait_for_payment(refund.payment, Duration::from_secs(20)).await.unwrap();
+        }
+    };
+    assert_eq!(view.end, Some(PaymentEnd::Failed(FailedBecause::Expired)));
+    assert_eq!(hall.refund_quote(&funding.session).await.unwrap().free, sat(1000));
+    let ledger = hall.ledger().await.unwrap();
+    assert_eq!(ledger.in_wallet(), i128::from(world.server.balance_msat(&world.treasury)), "to the msat");
+    assert!(hall.verify(None, None).await.unwrap().is_sound());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_the_wallet_does_not_have_fails_some_time_after_its_invoice() {
+    let Some(world) = World::new() else { return };
+    ended_after_its_invoice(&world, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_the_wallet_calls_failed_fails_some_time_after_its_invoice() {
+    let Some(world) = World::new() else { return };
+    let failed = |world: &World, mut row: Value| {
+        row["status"] = json!("failed");
+        row["wallet_id"] = json!(world.treasury.id);
+        row["amount"] = json!(-100_000);
+        row
+    };
+    ended_after_its_invoice(&world, Some(failed)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
