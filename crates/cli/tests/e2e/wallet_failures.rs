@@ -170,10 +170,11 @@ fn hang(refund: &Refund, fault: Fault) {
     between.fail(&refund.invoice, fault, Times::Once);
     between.fail(&refund.hash, Fault::Reply { status: 500, body: String::new() }, Times::Always);
     let running = refund.start();
-    // After the pending reply, the payment is looked up.
+    // After the pending reply, the payment is looked up. The second lookup shows that the first has ended nothing.
     refund.until_sent(1);
-    let looked = refund.bank.proxy().count(&refund.lookup());
-    wait_for("the next lookup", || (refund.bank.proxy().count(&refund.lookup()) > looked).then_some(()));
+    let lookups = || refund.bank.proxy().count(&refund.lookup());
+    let before = lookups();
+    wait_for("two lookups", || (lookups() > before + 1).then_some(()));
     running.interrupt();
     running.end().expect(6).says("Its money stays held");
 }
