@@ -1,5 +1,6 @@
 //! The typed commands for a wallet, against real LNbits servers, and kills while money moves.
 
+use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -98,6 +99,46 @@ fn a_specialist_of_the_workshop_is_paid_before_the_root_reports() {
     wait_for("the payment", || (bank.others.balance_msat(&bank.ada) == 118_000).then_some(()));
     assert!(!running.has_ended(), "the carpenter is paid while the work goes on");
     running.end().expect(0);
+    bank.assert_sound();
+}
+
+#[test]
+fn an_agent_of_the_project_earns_nothing_although_it_has_the_name_of_a_payee() {
+    let rules = json!([
+        by("lead", json!({"has_tool_result": false}), delegates("ada", "When is it?", 500)),
+        always("lead", says("On Tuesday, says ada.")),
+        always("ada", says("It is on Tuesday.")),
+    ]);
+    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
+    let team = format!("{}\n  accept: {{files: [notes.txt]}}", hires(&["ada"]));
+    enlist(&bank.house, &[("lead", &team), ("ada", "budget:\n  fee: 110sat")]);
+    // As in a repository that somebody cloned: the agents are found without --team.
+    let agents = bank.house.project().join(".guildhall/agents");
+    fs::create_dir_all(agents.parent().unwrap()).unwrap();
+    fs::rename(bank.house.project().join("crew"), &agents).unwrap();
+    let id = bank.funded(2000);
+    bank.guildhall(&["wallet", "payouts", "on"]).expect(0);
+    let run = ["run", "When?", "--session", &id, "--budget", "1500sat", "--agent", "lead", "--yes"];
+    let ended = bank.guildhall(&run).expect(0);
+    assert!(ended.stdout.contains("On Tuesday, says ada."), "{}", ended.stdout);
+    assert_eq!((bank.payments(), bank.balance("payee ada")), (vec![], 0));
+    assert_eq!(bank.others.balance_msat(&bank.ada), 0);
+    bank.assert_sound();
+}
+
+#[test]
+fn a_top_up_moves_free_money_of_the_session_and_makes_none() {
+    let rules = json!([always("lead", slowly(says("Done."), 6000))]);
+    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
+    enlist(&bank.house, &[("lead", "")]);
+    let id = bank.funded(2000);
+    let running = bank.start(&["run", "Wait.", "--session", &id, "--budget", "1500sat", "--team", "crew", "--yes"]);
+    wait_for("the first request", || (!bank.house.requests().is_empty()).then_some(()));
+    bank.guildhall(&["topup", &id, "501sat"]).expect(4).says("only 500sat is left");
+    bank.guildhall(&["topup", &id, "200sat"]).expect(0).says("has 200 sat");
+    assert_eq!(bank.free_msat(&id), 300_000);
+    let ended = running.end().expect(0);
+    assert!(ended.stderr.contains("of 1700 sat"), "{}", ended.stderr);
     bank.assert_sound();
 }
 
