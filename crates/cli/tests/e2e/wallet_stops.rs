@@ -71,7 +71,7 @@ fn of_two_refunds_at_once_one_is_paid_and_the_other_is_told() {
     bank.proxy().fail(PAY, Fault::DelayRequest(Duration::from_secs(2)), Times::Always);
     let both = [first, second].map(|invoice| bank.start(&["close", &refund.id, "--to", &invoice]));
     let mut ended = both.map(Running::end);
-    ended.sort_by_key(|ended| ended.code());
+    ended.sort_by_key(Ended::code);
     let [paid, told] = ended;
     paid.expect(0);
     let told = told.expect(6);
