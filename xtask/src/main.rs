@@ -18,7 +18,7 @@ type Outcome = Result<(), String>;
 
 const SOAK_SCHEDULES: &str = "10000000";
 
-/// How often a soak kills a program: this often with one agent, this often with a tree of agents, and this often while it
+/// How often a soak kills a program: this often with one agent, with a tree of agents, while it pays, and while it
 /// only writes to the journal. `cargo xtask test` kills a tenth as often.
 const SOAK_KILLS: &str = "200";
 
@@ -96,7 +96,7 @@ fn soak(schedules: &str) -> Outcome {
     run(&mut cargo(&["run", "--release", "-p", "guildhall-sim", "--", "--payments", "--schedules", schedules]))?;
     let replies = ["test", "-p", "guildhall", "--test", "guildhall", "--", "fuzz::"];
     run(cargo(&replies).env("GUILDHALL_CASES", SOAK_REPLIES))?;
-    let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::"];
+    let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::", "survives_kills"];
     run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))?;
     let writes = ["test", "-p", "guildhall-local", "--test", "local", "--", "journal::crash::"];
     run(cargo(&writes).env("GUILDHALL_ROUNDS", SOAK_KILLS))
