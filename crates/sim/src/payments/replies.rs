@@ -12,7 +12,7 @@ use crate::reach::Reach;
 enum Lie {
     Unclear,
     Pending,
-    WrongAmount,
+    FalseAmount,
     WrongPreimage,
     NoPreimage,
     /// A row of another wallet, with the right preimage: somebody else paid this invoice, or it is the payee's row.
@@ -27,7 +27,7 @@ enum Lie {
 const LIES: [Lie; 10] = [
     Lie::Unclear,
     Lie::Pending,
-    Lie::WrongAmount,
+    Lie::FalseAmount,
     Lie::WrongPreimage,
     Lie::NoPreimage,
     Lie::OtherWallet,
@@ -42,7 +42,7 @@ impl Lie {
     fn denies(self) -> bool {
         match self {
             Lie::OtherWallet | Lie::Incoming | Lie::OtherPayment | Lie::Failed | Lie::NotFound => true,
-            Lie::Unclear | Lie::Pending | Lie::WrongAmount | Lie::WrongPreimage | Lie::NoPreimage => false,
+            Lie::Unclear | Lie::Pending | Lie::FalseAmount | Lie::WrongPreimage | Lie::NoPreimage => false,
         }
     }
 
@@ -50,7 +50,7 @@ impl Lie {
         match self {
             Lie::Unclear => "lie unclear",
             Lie::Pending => "lie pending",
-            Lie::WrongAmount => "lie wrong amount",
+            Lie::FalseAmount => "lie wrong amount",
             Lie::WrongPreimage => "lie wrong preimage",
             Lie::NoPreimage => "lie no preimage",
             Lie::OtherWallet => "lie row of another wallet",
@@ -139,7 +139,7 @@ impl Wallet {
             Lie::NotFound => WalletReply::NotFound,
             Lie::Pending => WalletReply::Found(Row { status: RowStatus::Pending, preimage: None, ..paid }),
             Lie::Failed => WalletReply::Found(Row { status: RowStatus::Failed, preimage: None, ..paid }),
-            Lie::WrongAmount => WalletReply::Found(Row { money: more(paid.money), ..paid }),
+            Lie::FalseAmount => WalletReply::Found(Row { money: more(paid.money), ..paid }),
             Lie::WrongPreimage => {
                 let (preimage, hash) = self.other_secret(payment);
                 WalletReply::Found(Row { preimage: Some((preimage, hash)), ..paid })
