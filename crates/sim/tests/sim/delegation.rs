@@ -273,7 +273,7 @@ fn hires_beyond_the_grant_are_refused_with_the_limit() {
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: not enough money: at least 30.454sat is needed, 19sat was offered, 103.89sat is available: do the work yourself, or wait until a hire returns unspent money.
+    failure of a: refused: not enough money: at least 30.454sat is needed, 19sat was offered, 103.674sat is available: do the work yourself, or wait until a hire returns unspent money.
     ");
     let played = play("a hire below the granted depth is refused");
     assert_snapshot!(shown(&played, "1#2"), @"
