@@ -230,6 +230,7 @@ fn of_wallet(why: &WalletError) -> Exit {
         WalletError::Server(_)
         | WalletError::Invoice(_)
         | WalletError::SessionLimit { .. }
+        | WalletError::WasPaid(_)
         | WalletError::Insolvent { .. }
         | WalletError::OldRate { .. } => Exit::Wallet,
     }

@@ -84,6 +84,11 @@ pub enum WalletError {
     /// There is no such payment under way.
     #[error("there is no payment {0} under way: see `guildhall payments`")]
     NoPayment(String),
+    /// The wallet shows that the payment was made.
+    #[error(
+        "the wallet shows payment {0} as paid, so it has not failed: run `guildhall payments`. Nothing was changed"
+    )]
+    WasPaid(String),
     /// The preimage does not belong to the payment.
     #[error("this preimage does not belong to the payment: its SHA-256 is not the payment hash. Nothing was changed")]
     WrongPreimage,

@@ -130,9 +130,7 @@ pub(crate) async fn fund(world: &World, args: FundArgs) -> Result<Exit, Failure>
         }
         None if args.no_wait => Exit::Done,
         None => {
-            note(&format!(
-                "the invoice stays payable. To see whether it was paid, run: guildhall fund --session {id} or guildhall show {id}"
-            ));
+            note(&format!("the invoice stays payable. To see whether it was paid, run: guildhall close {id}"));
             Exit::Interrupted
         }
     })

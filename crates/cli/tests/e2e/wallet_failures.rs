@@ -125,6 +125,9 @@ fn killed_before_the_reply_then_the_payment_is_found_and_not_repeated() {
     let running = refund.start();
     wait_for("the payment", || (refund.received() > 0).then_some(()));
     running.kill();
+    // A person who is wrong can't take the money back.
+    let wrong = refund.bank.guildhall(&["payments", "resolve", &refund.hash, "--failed"]).expect(6);
+    wrong.says("shows payment").says("as paid");
     refund.assert_paid_once(1);
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use guildhall_kernel::{
-    FailedBecause, Hash, Msat, Payer, Payment, PaymentEnd, PaymentHash, Preimage, SessionKind, TreasuryFact, UnixMs,
-    fee_limit, payable,
+    FailedBecause, Hash, Msat, Payer, Payment, PaymentEnd, PaymentHash, Preimage, RowStatus, SessionKind, TreasuryFact,
+    UnixMs, WalletReply, fee_limit, payable,
 };
 use guildhall_lightning::{decode, preimage_hash};
 use guildhall_local::{SessionId, TreasuryBatch, unix_now};
@@ -162,12 +162,24 @@ impl Hall {
                 TreasuryFact::Settled { payment, fee: Msat::ZERO, preimage }
             }
             Resolution::Paid(_) => return Err(WalletError::WrongPreimage.into()),
+            Resolution::Failed if self.shows_as_paid(payment).await => {
+                return Err(WalletError::WasPaid(payment.to_string()).into());
+            }
             Resolution::Failed => TreasuryFact::Failed { payment, why: FailedBecause::Person },
         };
         let lease = self.journal().lease_treasury(unix_now()).await?.ok_or(WalletError::Busy)?;
         let batch = TreasuryBatch { at: unix_now(), facts: vec![fact], texts: Vec::new() };
         self.journal().append_treasury(Some(&lease), batch).await?;
         Ok(())
+    }
+}
+
+impl Hall {
+    /// Whether the wallet replies, and shows a payment as made. A wallet that can't say is the reason why a person decides.
+    async fn shows_as_paid(&self, payment: PaymentHash) -> bool {
+        let Ok(wallet) = self.client().await else { return false };
+        let reply = wallet.look_up(payment).await.reply;
+        matches!(reply, WalletReply::Found(row) if row.is_outgoing && row.status == RowStatus::Success)
     }
 }
 
