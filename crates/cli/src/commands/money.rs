@@ -43,6 +43,7 @@ pub(crate) async fn wallet(world: &World, args: WalletArgs) -> Result<Exit, Fail
         }
         Some(WalletAction::Payouts { switch }) => {
             hall.allow_payouts(switch == Switch::On).await?;
+            hall.settle_payments(SETTLE_WAIT).await?;
             hall.wallet().await?
         }
     };

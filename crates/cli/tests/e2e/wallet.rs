@@ -52,6 +52,13 @@ fn a_person_funds_a_session_works_and_gets_the_rest_back() {
     assert!(!ended.stderr.contains(&bank.treasury.admin_key), "no key is printed");
     // The fee is paid during the run: 110 sat, of which 108 can be paid with a fee limit of 2 sat.
     assert_eq!(bank.others.balance_msat(&bank.ada), 108_000);
+    // A fee that was earned while payouts were off is paid when they are allowed.
+    bank.guildhall(&["wallet", "payouts", "off"]).expect(0);
+    let again = ["run", "And when?", "--session", &id, "--budget", "700sat", "--team", "crew", "--yes"];
+    bank.guildhall(&again).expect(0);
+    assert_eq!(bank.others.balance_msat(&bank.ada), 108_000);
+    bank.guildhall(&["wallet", "payouts", "on"]).expect(0);
+    assert_eq!(bank.others.balance_msat(&bank.ada), 218_000);
 
     bank.guildhall(&["run", "x", "--session", &id, "--budget", "5000sat", "--yes"]).expect(4).says("only");
     let quote = bank.quote(&id);

@@ -124,11 +124,13 @@ impl Hall {
         }
     }
 
-    /// Lets the wallet work on payments for at most this time, if there are any that have not ended.
+    /// Lets the wallet work on payments for at most this time, if there are any that have not ended, or fees to pay.
     pub async fn settle_payments(&self, time: Duration) -> Result<(), HallError> {
         let treasury = self.treasury().await?;
         let has_open = treasury.payments().any(|(_, payment)| payment.end.is_none());
-        if has_open && self.wallet_settings().invoice_key.is_some() {
+        let payout_min = self.wallet_settings().limits.payout_min;
+        let has_fees = treasury.payouts_allowed() && treasury.payees().any(|(_, account)| account.owed >= payout_min);
+        if (has_open || has_fees) && self.wallet_settings().invoice_key.is_some() {
             let worker = TreasuryWorker::start(self);
             // The rest is done by a later command.
             let _ = tokio::time::timeout(time, worker.finish()).await;
