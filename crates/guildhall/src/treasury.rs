@@ -7,6 +7,7 @@ mod refund;
 mod worker;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use guildhall_kernel::{
     Invoice, InvoiceError, Millis, Msat, PayeeName, Policy, Quantity, SessionKind, TextKind, Treasury, TreasuryFact,
@@ -20,6 +21,9 @@ pub use self::fund::{Funding, FundingEnd};
 pub use self::refund::{PaymentView, Refund, RefundQuote, Resolution};
 pub(crate) use self::worker::TreasuryWorker;
 use crate::hall::{Hall, HallError};
+
+/// The pause between two looks at the stored facts.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The most that a session can have, if the operator sets nothing else.
 const SESSION_MAX_SAT: u64 = 10_000;
@@ -75,7 +79,7 @@ pub enum WalletError {
     },
     /// The exchange rate is too old.
     #[error(
-        "the exchange rate is of {date}, older than {RATE_DAYS_MAX} days: set `usd_per_btc` with its date in the config. No work was started"
+        "the exchange rate is of {date}, older than {RATE_DAYS_MAX} days: set `rate` in the config. No work was started"
     )]
     OldRate {
         /// The date of the rate.
@@ -231,10 +235,7 @@ impl Hall {
         for row in self.journal().sessions().await? {
             let account = self.journal().folded_account(&row.id).await?;
             if let SessionKind::Wallet(_) = account.kind() {
-                let aside = account.withdrawing().map_or(Msat::ZERO, |(_, money)| money);
-                for part in [account.free(), account.at_work(), aside] {
-                    owed = owed.plus(part).unwrap_or(Msat::SUPPLY);
-                }
+                owed = owed.plus(account.unspent()).unwrap_or(Msat::SUPPLY);
             }
         }
         Ok(owed)

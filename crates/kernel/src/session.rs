@@ -284,6 +284,14 @@ impl Session {
         most.fold(Msat::ZERO, |sum, most| sum.plus(most).unwrap_or(Msat::SUPPLY))
     }
 
+    /// Returns all money that is not spent: free, granted to roots at work, and set aside for a payment.
+    pub fn unspent(&self) -> Msat {
+        let aside = self.withdrawing.map_or(Msat::ZERO, |(_, money)| money);
+        [self.free, self.at_work(), aside]
+            .into_iter()
+            .fold(Msat::ZERO, |sum, part| sum.plus(part).unwrap_or(Msat::SUPPLY))
+    }
+
     /// Returns the money that no root has been granted.
     pub fn free(&self) -> Msat {
         self.free

@@ -22,7 +22,7 @@ use crate::path::Path;
 use crate::session::SessionFact;
 use crate::session_id::SessionId;
 use crate::text::TextRef;
-use crate::time::UnixMs;
+use crate::time::{Millis, UnixMs};
 
 /// The version of the stored form of the treasury's facts that this kernel writes.
 pub const TREASURY_FORMAT: u16 = 1;
@@ -53,6 +53,16 @@ pub struct Invoiced {
     pub invoice: TextRef,
     /// Whether the wallet has the money.
     pub is_paid: bool,
+}
+
+/// How long after its expiry an invoice is looked up. Later, only the wallet's list is read.
+const LATE_MAX: Millis = Millis(24 * 60 * 60 * 1000);
+
+impl Invoiced {
+    /// Whether the invoice is not paid and its payment is still looked up.
+    pub fn is_open(&self, now: UnixMs) -> bool {
+        !self.is_paid && now <= self.expires.after(LATE_MAX)
+    }
 }
 
 /// A payment out of the wallet.

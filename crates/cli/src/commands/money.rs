@@ -202,9 +202,9 @@ async fn quote(hall: &Hall, id: &SessionId, output: Output) -> Result<Exit, Fail
 async fn refund(hall: &Hall, id: &SessionId, invoice: &str, output: Output) -> Result<Exit, Failure> {
     let refund = hall.refund(id, invoice).await?;
     note(&format!("paying {} to the invoice; payment {}", both(refund.money, hall.models().rate()), refund.payment));
-    let view = tokio::select! {
-        view = hall.wait_for_payment(refund.payment, REFUND_WAIT) => view?,
-        _ = tokio::signal::ctrl_c() => hall.payment(refund.payment).await?,
+    let (view, unfinished) = tokio::select! {
+        view = hall.wait_for_payment(refund.payment, REFUND_WAIT) => (view?, Exit::Wallet),
+        _ = tokio::signal::ctrl_c() => (hall.payment(refund.payment).await?, Exit::Interrupted),
     };
     if output == Output::Json {
         out_json(&payment_json(&view))?;
@@ -216,7 +216,7 @@ async fn refund(hall: &Hall, id: &SessionId, invoice: &str, output: Output) -> R
         Some(PaymentEnd::Failed(_)) => Exit::Wallet,
         None => {
             note("the payment has not ended. Its money stays held. To see it and to continue, run: guildhall payments");
-            Exit::Wallet
+            unfinished
         }
     })
 }

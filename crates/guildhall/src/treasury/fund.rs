@@ -2,24 +2,18 @@
 
 use std::time::Duration;
 
-use guildhall_kernel::{Millis, Msat, PaymentHash, Quantity, SessionFact, SessionKind, UnixMs};
+use guildhall_kernel::{Msat, PaymentHash, Quantity, SessionFact, SessionKind, UnixMs};
 use guildhall_local::{NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
 
-use super::{TreasuryWorker, WalletError, stored_invoice};
+use super::{LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
 
 /// How long an invoice is valid.
 const VALID: Duration = Duration::from_hours(1);
 
-/// The pause between two looks at the stored facts.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
-
 /// How long a command waits for payments that nobody waited for.
 const CREDIT_WAIT: Duration = Duration::from_secs(5);
-
-/// How long after an invoice has expired a command still asks whether it was paid. Later, only the wallet's list is read.
-const LATE_MAX: Millis = Millis(24 * 60 * 60 * 1000);
 
 /// The label of a session that was funded before its first request.
 const LABEL: &str = "funded session";
@@ -104,8 +98,7 @@ impl Hall {
     pub(crate) async fn credit(&self, session: &SessionId) -> Result<(), HallError> {
         let (treasury, now) = (self.treasury().await?, unix_now());
         let mut invoices = treasury.invoices().map(|(_, invoiced)| invoiced).filter(|invoiced| !invoiced.is_paid);
-        let may_be_paid =
-            invoices.any(|invoiced| invoiced.session == *session && now <= invoiced.expires.after(LATE_MAX));
+        let may_be_paid = invoices.any(|invoiced| invoiced.session == *session && invoiced.is_open(now));
         if may_be_paid && self.wallet_settings().invoice_key.is_some() {
             let worker = TreasuryWorker::start(self);
             // After the time, a later command asks again.
@@ -122,10 +115,7 @@ impl Hall {
             if *account.kind() == SessionKind::Play {
                 return Err(WalletError::PlaySession(id.clone()).into());
             }
-            let aside = account.withdrawing().map_or(Msat::ZERO, |(_, money)| money);
-            for part in [account.free(), account.at_work(), aside] {
-                has = has.and_then(|has| has.plus(part));
-            }
+            has = has.and_then(|has| has.plus(account.unspent()));
             let (treasury, now) = (self.treasury().await?, unix_now());
             for (_, invoiced) in treasury.invoices() {
                 if invoiced.session == *id && !invoiced.is_paid && invoiced.expires > now {

@@ -9,11 +9,8 @@ use guildhall_kernel::{
 use guildhall_lightning::{decode, preimage_hash};
 use guildhall_local::{SessionId, TreasuryBatch, unix_now};
 
-use super::{TreasuryWorker, WalletError, stored_invoice};
+use super::{LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
-
-/// The pause between two looks at the stored facts.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What a session can get back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

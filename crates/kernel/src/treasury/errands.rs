@@ -22,7 +22,6 @@ const PAUSE_MAX: Millis = Millis(60_000);
 /// The pauses between two lookups of an invoice: while it is valid, and on the day after.
 const INVOICE_PAUSE: Millis = Millis(2_000);
 const LATE_INVOICE_PAUSE: Millis = Millis(60_000);
-const LATE_MAX: Millis = Millis(24 * 60 * 60 * 1000);
 
 /// The pause between two readings of the wallet's list.
 const LIST_PAUSE: Millis = Millis(10 * 60 * 1000);
@@ -216,7 +215,7 @@ impl Treasurer {
         let has_list_to_read = list.is_some();
         let mut errands: Vec<Errand> = list.into_iter().collect();
         for (payment, invoiced) in self.treasury.invoices() {
-            if is_open(invoiced, now) && self.is_due(payment, now) {
+            if invoiced.is_open(now) && self.is_due(payment, now) {
                 errands.push(Errand::LookUp { payment });
             }
         }
@@ -243,7 +242,7 @@ impl Treasurer {
         if !self.has_list {
             return Some(self.list_next);
         }
-        let open = |(payment, invoiced): (PaymentHash, &Invoiced)| is_open(invoiced, now).then_some(payment);
+        let open = |(payment, invoiced): (PaymentHash, &Invoiced)| invoiced.is_open(now).then_some(payment);
         let invoices = self.treasury.invoices().filter_map(open);
         let payments = self.treasury.payments().filter(|(_, payment)| payment.end.is_none()).map(|(hash, _)| hash);
         let next = |hash: PaymentHash| self.watched.get(&hash).copied().unwrap_or_default().next;
@@ -497,11 +496,6 @@ impl Treasurer {
 fn settled(hash: PaymentHash, payment: &Payment, row: &Row) -> Option<TreasuryFact> {
     let (preimage, _) = row.preimage.filter(|(_, of)| *of == hash)?;
     (row.money == payment.money).then_some(TreasuryFact::Settled { payment: hash, fee: row.fee, preimage })
-}
-
-/// Whether an invoice can still bring money. After a day, only the wallet's list is read.
-fn is_open(invoiced: &Invoiced, now: UnixMs) -> bool {
-    !invoiced.is_paid && now <= invoiced.expires.after(LATE_MAX)
 }
 
 /// The pause before the next try, after this many.
