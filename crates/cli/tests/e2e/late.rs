@@ -14,7 +14,16 @@ fn waiting_for_words(house: &House) -> (Running, std::process::ChildStdin, Strin
     stdin.write_all(b"When is the meeting?\n").unwrap();
     talking.printed("On Tuesday.");
     let id = talking.session();
+    until_stored(house, &id);
     (talking, stdin, id)
+}
+
+/// Waits until the root's newest answer is stored. Words are printed before that, and a process that is paused while it
+/// writes blocks all others.
+fn until_stored(house: &House, id: &str) {
+    wait_for("the stored answer", || {
+        house.root_facts(id).last().is_some_and(|fact| fact.starts_with(r#"{"answered""#)).then_some(())
+    });
 }
 
 /// Sends the order to end and then a top-up of 500 sat to a paused process. It reads both orders together, so the root has closed
@@ -85,6 +94,7 @@ fn a_top_up_for_a_hire_that_closes_names_the_contract_that_has_the_money() {
     let id = talking.session();
     until_asked(&house, "ada", 1);
     talking.printed("She looks.");
+    until_stored(&house, &id);
     // Both orders are read together: the hire closes with the first and can't take the money of the second.
     talking.pause();
     house.guildhall(&["stop", &format!("{id}/1.1")]).expect(0);

@@ -179,7 +179,7 @@ fn hang(refund: &Refund, fault: Fault) {
     let before = lookups();
     wait_for("two lookups", || (lookups() > before + 1).then_some(()));
     running.interrupt();
-    running.end().expect(6).says("Its money stays held");
+    running.end().expect(130).says("Its money stays held");
 }
 
 /// Lets the other server say that the payment failed, and LNbits hear it.
@@ -248,7 +248,7 @@ fn an_invoice_that_another_wallet_paid_is_not_booked_as_paid_by_the_hall() {
         running.showed(words);
         refund.until_sent(2);
         running.interrupt();
-        running.end().expect(6);
+        running.end().expect(130);
         assert_eq!(refund.listed()["state"], "unknown");
         assert_eq!(refund.received(), 100_000, "from the other wallet");
         refund.resolve(&["--failed"], 0);

@@ -193,7 +193,7 @@ fn a_restored_backup_pays_nothing_twice_and_nothing_more_until_a_person_has_look
         (shown.json()["frozen"] == json!([refund.hash])).then(|| shown.expect(6))
     });
     running.interrupt();
-    running.end().expect(6);
+    running.end().expect(130);
     bank.guildhall(&["payments"]).expect(6);
     assert_eq!((bank.proxy().count(PAY), refund.received()), (1, 100_000));
     bank.guildhall(&["wallet", "payouts", "on"]).expect(0);
@@ -240,7 +240,7 @@ fn with_the_keys_of_another_wallet_payments_wait_and_no_invoice_is_made() {
     let running = with_other(&["close", &refund.id, "--to", &refund.invoice]);
     running.showed("belongs to wallet");
     running.interrupt();
-    running.end().expect(6);
+    running.end().expect(130);
     with_other(&["payments"]).end().expect(6).says("belongs to wallet");
     assert_eq!(refund.bank.proxy().count(PAY), 0);
     // Money for such an invoice would be in the other wallet.
