@@ -219,10 +219,11 @@ impl From<NotWritten> for Failure {
 
 fn of_wallet(why: &WalletError) -> Exit {
     match why {
-        WalletError::Busy => Exit::Temporary,
+        WalletError::Busy(_) => Exit::Temporary,
         WalletError::Decode(_)
         | WalletError::PlaySession(_)
         | WalletError::NoPayment(_)
+        | WalletError::NotFrozen(_)
         | WalletError::WrongPreimage
         | WalletError::NotConnected
         | WalletError::NoKey
@@ -244,7 +245,7 @@ fn of_journal(why: &JournalError) -> Exit {
         | JournalError::DiskFull { .. }
         | JournalError::Unwritable { .. }
         | JournalError::TreasuryNotLeased => Exit::Temporary,
-        JournalError::Treasury(_) => Exit::Wallet,
+        JournalError::Treasury(_) | JournalError::SessionLimit { .. } => Exit::Wallet,
         JournalError::Stopped { why } => of_journal(why),
         JournalError::UnknownSession { .. } => Exit::Usage,
         JournalError::SessionExists { .. } | JournalError::Account { .. } => Exit::Refused,

@@ -108,8 +108,8 @@ pub use topup::ToppedUp;
 pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, TranscriptError, WrittenTranscripts};
 #[cfg(feature = "lightning")]
 pub use treasury::{
-    Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Posting, Refund, RefundQuote, Resolution, TreasuryLimits,
-    WalletError, WalletView,
+    Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Payouts, Posting, Refund, RefundQuote, Resolution,
+    TreasuryLimits, WalletError, WalletView,
 };
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use verification::{Checked, Findings};

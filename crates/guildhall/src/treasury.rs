@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use guildhall_kernel::{
-    Invoice, InvoiceError, Millis, Msat, PayeeName, Policy, Quantity, SessionKind, TextKind, Treasury, TreasuryFact,
-    UnixMs, WalletId,
+    Invoice, InvoiceError, Millis, Msat, PayeeName, PaymentHash, Policy, Quantity, SessionKind, TextKind, Treasury,
+    TreasuryFact, UnixMs, WalletId,
 };
 use guildhall_lightning::{DecodeError, DecodedInvoice, LightningError, Lnbits, WalletKey, WalletUrl};
-use guildhall_local::{SessionId, TreasuryBatch, TreasuryCursor, hash_text, unix_now};
+use guildhall_local::{Holder, SessionId, TreasuryBatch, TreasuryCursor, hash_text, unix_now};
 
 pub use self::books::{Entry, Ledger, Posting};
 pub use self::fund::{Funding, FundingEnd};
@@ -24,6 +24,9 @@ use crate::hall::{Hall, HallError};
 
 /// The pause between two looks at the stored facts.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// After this long, a person is told that the wallet server has not replied.
+const SLOW: Duration = Duration::from_secs(3);
 
 /// The most that a session can have, if the operator sets nothing else.
 const SESSION_MAX_SAT: u64 = 10_000;
@@ -85,6 +88,9 @@ pub enum WalletError {
         /// The date of the rate.
         date: String,
     },
+    /// The payment stops nothing.
+    #[error("payment {0} stops nothing: see `guildhall wallet`. Nothing was changed")]
+    NotFrozen(String),
     /// There is no such payment under way.
     #[error("there is no payment {0} under way: see `guildhall payments`")]
     NoPayment(String),
@@ -97,8 +103,13 @@ pub enum WalletError {
     #[error("this preimage does not belong to the payment: its SHA-256 is not the payment hash. Nothing was changed")]
     WrongPreimage,
     /// Another process asks the wallet.
-    #[error("another process of this hall asks the wallet now: wait until it ends, then run the command again")]
-    Busy,
+    #[error("{} of this hall asks the wallet now: wait until it ends, or end it, then run the command again", process(.0.as_ref()))]
+    Busy(Option<Holder>),
+}
+
+/// Names a process.
+fn process(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |holder| format!("process {}", holder.pid))
 }
 
 /// A payee: who gets the fees of an agent.
@@ -108,6 +119,15 @@ pub struct Payee {
     pub wallet: Option<Lnbits>,
     /// The largest fee for one report.
     pub fee_max: Msat,
+}
+
+/// Whether payees are paid the fees that they have earned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payouts {
+    /// Payees are paid.
+    On,
+    /// Fees wait.
+    Off,
 }
 
 /// The limits of the treasury.
@@ -167,7 +187,7 @@ impl Hall {
     /// Connects this hall to a wallet. The keys decide which wallet it is. A hall keeps its first wallet; its address can change.
     pub async fn connect_wallet(&self, url: WalletUrl) -> Result<WalletView, HallError> {
         let client = self.client_at(url.clone())?;
-        let identity = client.identify().await.map_err(WalletError::from)?;
+        let identity = self.patiently(client.identify()).await.map_err(WalletError::from)?;
         let url = self.redactor().text(TextKind::Url, url.as_str());
         let fact = TreasuryFact::Connected { wallet: identity.wallet, network: identity.network, url: url.of };
         let texts = vec![(url.of, url.says.into_bytes())];
@@ -176,11 +196,37 @@ impl Hall {
         self.wallet().await
     }
 
-    /// Allows or stops payments to payees. Allowing them also accepts payments of the wallet that this hall does not know.
-    pub async fn allow_payouts(&self, allowed: bool) -> Result<(), HallError> {
-        let facts = vec![TreasuryFact::Payouts { allowed }];
+    /// Allows or stops payments to payees.
+    pub async fn set_payouts(&self, payouts: Payouts) -> Result<(), HallError> {
+        let allowed = payouts == Payouts::On;
+        self.decide(vec![TreasuryFact::Payouts { allowed }]).await
+    }
+
+    /// Accepts payments of the wallet that this hall does not know. While there are any that no person has accepted, nothing is
+    /// paid.
+    ///
+    /// If such a payment was a refund or a fee of this hall, and the journal is an older copy, the hall still owes that money, and
+    /// pays it again when it is asked to.
+    pub async fn accept_payments(&self, payments: &[PaymentHash]) -> Result<(), HallError> {
+        let treasury = self.treasury().await?;
+        for payment in payments {
+            if !treasury.frozen().any(|frozen| frozen == *payment) {
+                return Err(WalletError::NotFrozen(payment.to_string()).into());
+            }
+        }
+        self.decide(payments.iter().map(|payment| TreasuryFact::Accepted { payment: *payment }).collect()).await
+    }
+
+    /// Stores what a person decided.
+    async fn decide(&self, facts: Vec<TreasuryFact>) -> Result<(), HallError> {
         self.journal().append_treasury(None, TreasuryBatch { at: unix_now(), facts, texts: Vec::new() }).await?;
         Ok(())
+    }
+
+    /// Returns the other process that asks the wallet now, if there is one. Payments wait for that process.
+    pub async fn asks_the_wallet(&self) -> Result<Option<Holder>, HallError> {
+        let holder = self.journal().treasury_holder().await?;
+        Ok(holder.filter(|holder| holder.pid != std::process::id()))
     }
 
     /// Returns the wallet.
@@ -205,9 +251,9 @@ impl Hall {
 
     /// Returns the state of the treasury.
     pub async fn treasury(&self) -> Result<Treasury, HallError> {
-        let (facts, _) = self.journal().treasury_after(TreasuryCursor::default()).await?;
-        let facts = facts.into_iter().map(|stored| (stored.fact, stored.at));
-        Treasury::restore(facts).map_err(|why| HallError::Damaged(why.to_string()))
+        let mut followed = Followed::new();
+        followed.read(self).await?;
+        Ok(followed.treasury)
     }
 
     /// Makes sure that new work can start in a session with the money of a wallet.
@@ -226,7 +272,8 @@ impl Hall {
     }
 
     async fn balance(&self) -> Result<Msat, HallError> {
-        Ok(self.client().await?.balance().await.map_err(WalletError::from)?)
+        let client = self.client().await?;
+        Ok(self.patiently(client.balance()).await.map_err(WalletError::from)?)
     }
 
     /// Returns the money of all sessions with the money of a wallet, as far as it is not spent.
@@ -247,8 +294,18 @@ impl Hall {
         let treasury = self.treasury().await?;
         let connected = treasury.wallet().ok_or(WalletError::NotConnected)?;
         let client = self.client_at(self.wallet_url(&treasury).await?)?;
-        client.confirm(&connected.id).await.map_err(WalletError::from)?;
+        self.patiently(client.confirm(&connected.id)).await.map_err(WalletError::from)?;
         Ok(client)
+    }
+
+    /// Waits for the wallet server, and says so if that takes long.
+    async fn patiently<T>(&self, asked: impl Future<Output = T>) -> T {
+        let mut asked = std::pin::pin!(asked);
+        if let Ok(replied) = tokio::time::timeout(SLOW, &mut asked).await {
+            return replied;
+        }
+        self.warn("the wallet server has not replied yet: still waiting for it");
+        asked.await
     }
 
     fn client_at(&self, url: WalletUrl) -> Result<Lnbits, HallError> {
@@ -263,6 +320,29 @@ impl Hall {
         // The address was checked when the wallet was connected.
         let plain = guildhall_lightning::PlainHttp::Anywhere;
         WalletUrl::parse(&text, plain).map_err(|why| HallError::Damaged(why.to_string()))
+    }
+}
+
+/// The state of the treasury, with the place of the newest fact in it. Only the facts after that place are read again.
+struct Followed {
+    treasury: Treasury,
+    cursor: TreasuryCursor,
+}
+
+impl Followed {
+    fn new() -> Followed {
+        Followed { treasury: Treasury::default(), cursor: TreasuryCursor::default() }
+    }
+
+    /// Reads the new facts, and returns the state.
+    async fn read(&mut self, hall: &Hall) -> Result<&Treasury, HallError> {
+        let (facts, cursor) = hall.journal().treasury_after(self.cursor).await?;
+        for stored in facts {
+            let applied = self.treasury.apply(&stored.fact, stored.at);
+            applied.map_err(|why| HallError::Damaged(format!("fact {} of the treasury: {why}", stored.n)))?;
+        }
+        self.cursor = cursor;
+        Ok(&self.treasury)
     }
 }
 

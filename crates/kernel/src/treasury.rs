@@ -160,9 +160,6 @@ impl Treasury {
             TreasuryFact::Payouts { allowed } => {
                 self.require_wallet()?;
                 self.payouts_allowed = *allowed;
-                if *allowed {
-                    self.frozen.clear();
-                }
                 Ok(())
             }
             TreasuryFact::Invoiced { payment, session, money, expires, invoice } => {
@@ -222,6 +219,8 @@ impl Treasury {
                 self.frozen.insert(*payment);
                 Ok(())
             }
+            TreasuryFact::Accepted { payment } if self.frozen.remove(payment) => Ok(()),
+            TreasuryFact::Accepted { payment } => Err(TreasuryError::NotUnderWay { payment: *payment }),
         }
     }
 
@@ -245,7 +244,8 @@ impl Treasury {
             | TreasuryFact::Invoiced { .. }
             | TreasuryFact::Earned { .. }
             | TreasuryFact::Sending { .. }
-            | TreasuryFact::Frozen { .. } => None,
+            | TreasuryFact::Frozen { .. }
+            | TreasuryFact::Accepted { .. } => None,
         }
     }
 
@@ -275,6 +275,13 @@ impl Treasury {
     /// Returns all invoices for sessions.
     pub fn invoices(&self) -> impl Iterator<Item = (PaymentHash, &Invoiced)> {
         self.invoices.iter().map(|(payment, invoiced)| (*payment, invoiced))
+    }
+
+    /// Returns the money of a session's invoices that are not paid and have not expired.
+    pub fn awaited(&self, session: &SessionId, now: UnixMs) -> Msat {
+        let open = |invoiced: &&Invoiced| !invoiced.is_paid && invoiced.expires > now && invoiced.session == *session;
+        let sum = |sum: Msat, invoiced: &Invoiced| sum.plus(invoiced.money).unwrap_or(Msat::SUPPLY);
+        self.invoices.values().filter(open).fold(Msat::ZERO, sum)
     }
 
     /// Returns all payments out of the wallet.

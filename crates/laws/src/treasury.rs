@@ -5,7 +5,7 @@ mod sessions;
 mod sums;
 mod violation;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{
     FailedBecause, Msat, Network, Path, PayeeName, Payer, PaymentHash, Preimage, SessionId, TreasuryFact, UnixMs,
@@ -58,6 +58,8 @@ pub struct TreasuryChecker {
     at: UnixMs,
     wallet: Option<(WalletId, Network)>,
     payouts: Payouts,
+    /// The unknown payments of the wallet that no person has accepted.
+    frozen: BTreeSet<PaymentHash>,
     payments: BTreeMap<PaymentHash, Payment>,
     /// The number of payments of each payer that have not ended.
     under_way: BTreeMap<Payer, u32>,
@@ -79,8 +81,6 @@ enum Payouts {
     #[default]
     Off,
     On,
-    /// The wallet made an unknown payment, and no person has allowed payments since.
-    Frozen,
 }
 
 /// A payment hash that the treasury knows.
@@ -187,11 +187,7 @@ impl TreasuryChecker {
         match fact {
             TreasuryFact::Connected { wallet, network, url: _ } => self.connected(wallet, *network, found),
             TreasuryFact::Payouts { allowed } => {
-                self.payouts = match (self.payouts, *allowed) {
-                    (_, true) => Payouts::On,
-                    (Payouts::Frozen, false) => Payouts::Frozen,
-                    (Payouts::Off | Payouts::On, false) => Payouts::Off,
-                };
+                self.payouts = if *allowed { Payouts::On } else { Payouts::Off };
             }
             TreasuryFact::Invoiced { payment, session, money, expires: _, invoice: _ } => {
                 let incoming = Incoming { session: session.clone(), money: positive(*money, found), received: None };
@@ -212,8 +208,12 @@ impl TreasuryChecker {
             TreasuryFact::Settled { payment, fee, preimage } => self.settled(*payment, *fee, *preimage, found),
             TreasuryFact::Failed { payment, why } => self.failed(*payment, *why, found),
             TreasuryFact::Frozen { payment } => {
-                self.payouts = Payouts::Frozen;
+                self.frozen.insert(*payment);
                 self.introduce(*payment, Payment::Unknown, found);
+            }
+            TreasuryFact::Accepted { payment } => {
+                let was_frozen = self.frozen.remove(payment);
+                found.demand(was_frozen, format_args!("payment {payment} is accepted, but nothing was stopped by it"));
             }
         }
     }
@@ -291,7 +291,7 @@ impl TreasuryChecker {
     }
 
     fn sending(&mut self, payment: PaymentHash, attempt: u32, found: &mut Found) {
-        let payouts = self.payouts;
+        let (payouts, is_frozen) = (self.payouts, !self.frozen.is_empty());
         let Some(open) = self.open(payment, found) else { return };
         let due = open.sent.saturating_add(1);
         open.sent = due;
@@ -299,14 +299,19 @@ impl TreasuryChecker {
             attempt == due,
             format_args!("request {attempt} for payment {payment} leaves, but request {due} is next"),
         );
-        let may_begin = match open.from {
+        // A request that is repeated after payments were stopped only finds out what became of the first request.
+        let is_first = due == 1;
+        let may_pay = match open.from {
             Payer::Session(_) => true,
-            // A request that is repeated after payments were stopped only finds out what became of the first request.
-            Payer::Payee(_) => due > 1 || payouts == Payouts::On,
+            Payer::Payee(_) => payouts == Payouts::On,
         };
         found.demand(
-            may_begin,
-            format_args!("payment {payment} leaves for a payee, but payees are not paid now ({payouts:?})"),
+            !is_first || may_pay,
+            format_args!("payment {payment} leaves for a payee, but payees are not paid now"),
+        );
+        found.demand(
+            !is_first || !is_frozen,
+            format_args!("payment {payment} leaves, but a payment that this hall does not know was not accepted"),
         );
     }
 

@@ -4,6 +4,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::process;
 use std::time::Duration;
 
@@ -109,17 +110,7 @@ impl Journal {
     /// Returns the process that runs the session now, if there is one.
     pub async fn running(&self, session: &SessionId) -> Result<Option<Holder>, JournalError> {
         let file = self.dir().join("sessions").join(session.as_str()).join("lock");
-        let lock = match File::open(&file) {
-            Ok(lock) => lock,
-            // No process has run the session yet.
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(JournalError::file(&file, "opened")(error)),
-        };
-        match lock.try_lock_shared() {
-            Ok(()) => Ok(None),
-            Err(TryLockError::WouldBlock) => self.holder(session).await,
-            Err(TryLockError::Error(error)) => Err(JournalError::file(&file, "locked")(error)),
-        }
+        if is_locked(&file)? { self.holder(session).await } else { Ok(None) }
     }
 
     /// Returns an error if a process is running the session.
@@ -140,6 +131,21 @@ impl Journal {
             Ok(None) => JournalError::Busy,
             Err(error) => error,
         }
+    }
+}
+
+/// Whether a process has locked a file.
+pub(crate) fn is_locked(file: &Path) -> Result<bool, JournalError> {
+    let lock = match File::open(file) {
+        Ok(lock) => lock,
+        // No process has ever locked it.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(JournalError::file(file, "opened")(error)),
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(JournalError::file(file, "locked")(error)),
     }
 }
 

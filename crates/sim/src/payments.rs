@@ -160,8 +160,9 @@ fn end(hall: &mut Hall) {
     hall.start();
     for _ in 0..ROUNDS {
         if !hall.book.frozen.is_empty() || !hall.book.is_allowed {
-            let allowed = TreasuryFact::Payouts { allowed: true };
-            if hall.store(None, &[allowed], &[]).is_err() {
+            let accepted = hall.book.frozen.iter().map(|payment| TreasuryFact::Accepted { payment: *payment });
+            let facts: Vec<_> = accepted.chain([TreasuryFact::Payouts { allowed: true }]).collect();
+            if hall.store(None, &facts, &[]).is_err() {
                 hall.violate("a person can't allow payouts".to_owned());
             }
         }

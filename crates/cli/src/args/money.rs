@@ -62,10 +62,16 @@ pub(crate) enum WalletAction {
         #[arg(long)]
         plain_http: bool,
     },
-    /// Allow or stop payments of fees to payees. Allowing them also accepts payments of the wallet that this hall does not know
+    /// Allow or stop payments of fees to payees
     Payouts {
         /// Whether payees are paid
         switch: Switch,
+    },
+    /// Accept payments of the wallet that this hall does not know. Until then, nothing is paid
+    Accept {
+        /// The payment hashes, as `guildhall wallet` prints them
+        #[arg(required = true, value_parser = payment)]
+        payments: Vec<PaymentHash>,
     },
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 use guildhall::kernel::{FailedBecause, Msat, PaymentEnd, Quantity};
 use guildhall::lightning::{PlainHttp, WalletUrl};
 use guildhall::local::{SessionId, UnixMs, unix_now};
-use guildhall::{DatedRate, Entry, Funding, FundingEnd, Hall, Ledger, PaymentView, Posting, Resolution, WalletView};
+use guildhall::{
+    DatedRate, Entry, Funding, FundingEnd, Hall, Ledger, PaymentView, Payouts, Posting, Resolution, WalletView,
+};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 use serde_json::{Value, json};
@@ -25,7 +27,7 @@ use crate::world::World;
 /// How long `close` waits for its payment. A payment that takes longer continues with any later command.
 const REFUND_WAIT: Duration = Duration::from_mins(1);
 
-/// How long `payments` and `wallet payouts on` let the wallet work.
+/// How long `payments` and `wallet` let the wallet work.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 /// The empty margin of a QR code, which scanners need.
@@ -35,14 +37,26 @@ const QUIET_ZONE: u32 = 4;
 pub(crate) async fn wallet(world: &World, args: WalletArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let view = match args.action {
-        None => hall.wallet().await?,
+        None => {
+            hall.settle_payments(SETTLE_WAIT).await?;
+            hall.wallet().await?
+        }
         Some(WalletAction::Connect { url, plain_http }) => {
             let plain_http = if plain_http { PlainHttp::Anywhere } else { PlainHttp::Loopback };
             let url = WalletUrl::parse(&url, plain_http).map_err(|why| Failure::usage(why.to_string()))?;
             hall.connect_wallet(url).await?
         }
         Some(WalletAction::Payouts { switch }) => {
-            hall.allow_payouts(switch == Switch::On).await?;
+            let payouts = match switch {
+                Switch::On => Payouts::On,
+                Switch::Off => Payouts::Off,
+            };
+            hall.set_payouts(payouts).await?;
+            hall.settle_payments(SETTLE_WAIT).await?;
+            hall.wallet().await?
+        }
+        Some(WalletAction::Accept { payments }) => {
+            hall.accept_payments(&payments).await?;
             hall.settle_payments(SETTLE_WAIT).await?;
             hall.wallet().await?
         }
@@ -65,12 +79,15 @@ fn show_wallet(view: &WalletView, rate: &DatedRate) -> Result<(), Failure> {
     let (sessions, payees) = (sats(view.owed_to_sessions), sats(view.owed_to_payees));
     out(&format!("owes      {} ({sessions} to sessions, {payees} to payees)", both(owed, rate)))?;
     out(&format!("payouts   {}", if view.payouts_allowed { "on" } else { "off: fees wait" }))?;
-    for payment in &view.frozen {
+    if !view.frozen.is_empty() {
+        let payments = view.frozen.join(" ");
         say_in(
             WARN,
             &format!(
-                "the wallet made payment {payment}, which this hall does not know: the journal is an old backup, or somebody else \
-                 uses the wallet. Nothing is paid. If the payment is all right, run: guildhall wallet payouts on"
+                "the wallet made payments that this hall does not know: {payments}. Somebody else uses the wallet, or the journal is \
+                 an old backup. Nothing is paid until you accept these payments. Look at them in the wallet first: if one of \
+                 them is a refund or a fee of this hall, the hall still owes that money, and would pay it a second time. To \
+                 accept them, run: guildhall wallet accept {payments}"
             ),
         );
     }

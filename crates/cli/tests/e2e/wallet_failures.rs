@@ -262,8 +262,10 @@ fn a_reply_of_failed_for_a_paid_invoice_is_not_believed() {
     // The first request pays, and its reply and the next lookup are lost. LNbits replies to the second request: failed.
     let unknown = || Fault::Reply { status: 404, body: json!({"detail": "Payment does not exist."}).to_string() };
     refund.fail(PAY, Fault::LoseReply);
-    refund.fail(&refund.lookup(), unknown());
-    refund.fail(&refund.lookup(), unknown());
+    // The lookups before the payment is decided, before the first request, and before the second.
+    for _ in 0..3 {
+        refund.fail(&refund.lookup(), unknown());
+    }
     let ended = refund.start().end().expect(0);
     ended.says("Internal invoice already paid.");
     refund.assert_paid_once(2);
@@ -399,8 +401,12 @@ fn invoices_that_can_not_be_paid_are_refused_and_nothing_moves() {
     let body = json!({"out": false, "amount": 0.5, "memo": "refund", "expiry": 600});
     let (_, half) = bank.others.request("POST", "/api/v1/payments", &bank.person.invoice_key, Some(&body));
     let text = |row: &Value| row["bolt11"].as_str().unwrap().to_owned();
+    // Made with the keys of the hall's wallet, and not by `fund`.
+    let body = json!({"out": false, "amount": 100, "memo": "mine", "expiry": 600});
+    let (_, mine) = bank.server.request("POST", "/api/v1/payments", &bank.treasury.invoice_key, Some(&body));
     for (invoice, reason) in [
-        (made["invoice"].as_str().unwrap().to_owned(), "funds a session of this hall"),
+        (made["invoice"].as_str().unwrap().to_owned(), "made by the wallet of this hall"),
+        (text(&mine), "made by the wallet of this hall"),
         (text(&half), "no amount"),
         (TESTNET.to_owned(), "network"),
         (text(&bank.invoice_row(100, 1)), "expired"),

@@ -119,7 +119,8 @@ impl Ledger {
             | TreasuryFact::Payouts { .. }
             | TreasuryFact::Invoiced { .. }
             | TreasuryFact::Sending { .. }
-            | TreasuryFact::Frozen { .. } => {}
+            | TreasuryFact::Frozen { .. }
+            | TreasuryFact::Accepted { .. } => {}
         }
     }
 

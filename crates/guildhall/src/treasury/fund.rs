@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use guildhall_kernel::{Msat, PaymentHash, Quantity, SessionFact, SessionKind, UnixMs};
-use guildhall_local::{NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
+use guildhall_kernel::{Msat, PaymentHash, SessionFact, SessionKind, UnixMs};
+use guildhall_local::{JournalError, NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
 
-use super::{LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
+use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
 
@@ -52,10 +52,18 @@ impl Hall {
         let treasury = self.treasury().await?;
         let wallet = treasury.wallet().ok_or(WalletError::NotConnected)?.id.clone();
         let id = session.cloned().unwrap_or_else(fresh_id);
-        self.check_limit(&id, session.is_some(), money).await?;
+        let session_max = self.wallet_settings().limits.session_max;
+        if money > session_max {
+            return Err(WalletError::SessionLimit { session: id, wanted: money, most: session_max }.into());
+        }
+        if let Some(id) = session
+            && *self.journal().folded_account(id).await?.kind() == SessionKind::Play
+        {
+            return Err(WalletError::PlaySession(id.clone()).into());
+        }
         let client = self.client().await?;
         let memo = format!("Guildhall session {id}");
-        let decoded = client.invoice(money, &memo, VALID).await.map_err(WalletError::from)?;
+        let decoded = self.patiently(client.invoice(money, &memo, VALID)).await.map_err(WalletError::from)?;
         let (invoice, text) = stored_invoice(&decoded);
         let fact = treasury.invoiced(&id, money, &invoice, unix_now()).map_err(WalletError::from)?;
         if session.is_none() {
@@ -67,7 +75,11 @@ impl Hall {
             self.journal().append_session(&lease, SessionBatch { at, facts, texts: Vec::new(), done: None }).await?;
         }
         let batch = TreasuryBatch { at: unix_now(), facts: vec![fact], texts: vec![text] };
-        self.journal().append_treasury(None, batch).await?;
+        let stored = self.journal().append_invoices(batch, session_max).await;
+        if let Err(JournalError::SessionLimit { session, wanted, most }) = stored {
+            return Err(WalletError::SessionLimit { session, wanted, most }.into());
+        }
+        stored?;
         let (payment, expires) = (decoded.payment, decoded.expires);
         Ok(Funding { session: id, payment, money, invoice: decoded.text, expires })
     }
@@ -75,9 +87,10 @@ impl Hall {
     /// Waits until an invoice is paid or has expired. The invoice can be paid even if nobody waits.
     pub async fn wait_for_funding(&self, funding: &Funding) -> Result<FundingEnd, HallError> {
         let worker = TreasuryWorker::start(self);
+        let mut followed = Followed::new();
         let ended = async {
             loop {
-                let treasury = self.treasury().await?;
+                let treasury = followed.read(self).await?;
                 let invoiced = treasury.invoices().find(|(payment, _)| *payment == funding.payment);
                 if invoiced.is_some_and(|(_, invoiced)| invoiced.is_paid) {
                     let free = self.journal().folded_account(&funding.session).await?.free();
@@ -103,29 +116,6 @@ impl Hall {
             let worker = TreasuryWorker::start(self);
             // After the time, a later command asks again.
             let _ = tokio::time::timeout(CREDIT_WAIT, worker.finish()).await;
-        }
-        Ok(())
-    }
-
-    /// Makes sure that a session has the money of a wallet, and will not have more than the limit.
-    async fn check_limit(&self, id: &SessionId, exists: bool, money: Msat) -> Result<(), HallError> {
-        let mut has = Some(money);
-        if exists {
-            let account = self.journal().folded_account(id).await?;
-            if *account.kind() == SessionKind::Play {
-                return Err(WalletError::PlaySession(id.clone()).into());
-            }
-            has = has.and_then(|has| has.plus(account.unspent()));
-            let (treasury, now) = (self.treasury().await?, unix_now());
-            for (_, invoiced) in treasury.invoices() {
-                if invoiced.session == *id && !invoiced.is_paid && invoiced.expires > now {
-                    has = has.and_then(|has| has.plus(invoiced.money));
-                }
-            }
-        }
-        let (most, wanted) = (self.wallet_settings().limits.session_max, has.unwrap_or(Msat::SUPPLY));
-        if wanted > most {
-            return Err(WalletError::SessionLimit { session: id.clone(), wanted, most }.into());
         }
         Ok(())
     }

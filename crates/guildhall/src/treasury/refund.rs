@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use guildhall_kernel::{
-    FailedBecause, Hash, Msat, Payer, Payment, PaymentEnd, PaymentHash, Preimage, RowStatus, SessionKind, TreasuryFact,
-    UnixMs, WalletReply, fee_limit, payable,
+    FailedBecause, Hash, InvoiceError, Msat, Payer, Payment, PaymentEnd, PaymentHash, Preimage, RowStatus, SessionKind,
+    TreasuryFact, UnixMs, WalletReply, fee_limit, payable,
 };
-use guildhall_lightning::{decode, preimage_hash};
+use guildhall_lightning::{Lnbits, decode, preimage_hash};
 use guildhall_local::{SessionId, TreasuryBatch, unix_now};
 
-use super::{LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
+use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
 
 /// What a session can get back.
@@ -23,6 +23,11 @@ pub struct RefundQuote {
     pub fee_max: Msat,
     /// The money of work that has not ended. It is not part of the free money.
     pub at_work: Msat,
+    /// The money that is held for a payment that has not ended. It is not part of the free money.
+    pub held: Msat,
+    /// The money of invoices that can still be paid. It is not part of the free money, unless a payment was just made and the
+    /// wallet could not be asked.
+    pub awaited: Msat,
 }
 
 /// A payment to a person that was decided.
@@ -81,17 +86,28 @@ impl Hall {
             return Err(WalletError::PlaySession(session.clone()).into());
         }
         let (free, amount) = (account.free(), payable(account.free()));
-        Ok(RefundQuote { free, payable: amount, fee_max: fee_limit(amount), at_work: account.at_work() })
+        Ok(RefundQuote {
+            free,
+            payable: amount,
+            fee_max: fee_limit(amount),
+            at_work: account.at_work(),
+            held: account.withdrawing().map_or(Msat::ZERO, |(_, money)| money),
+            awaited: self.treasury().await?.awaited(session, unix_now()),
+        })
     }
 
     /// Decides to pay free money of a session to an invoice. The payment is stored before this returns, and the worker of any
     /// process makes it.
     pub async fn refund(&self, session: &SessionId, invoice: &str) -> Result<Refund, HallError> {
-        let free = self.refund_quote(session).await?.free;
+        let decoded = decode(invoice).map_err(WalletError::from)?;
         if self.wallet_settings().admin_key.is_none() {
             return Err(WalletError::NoAdminKey.into());
         }
-        let decoded = decode(invoice).map_err(WalletError::from)?;
+        let client = self.client().await?;
+        if is_ours(&client, decoded.payment).await {
+            return Err(WalletError::from(InvoiceError::Ours).into());
+        }
+        let free = self.refund_quote(session).await?.free;
         let (invoice, text) = stored_invoice(&decoded);
         let treasury = self.treasury().await?;
         let wanted = treasury.wanted(Payer::Session(session.clone()), free, &invoice, unix_now());
@@ -104,11 +120,13 @@ impl Hall {
     /// Makes a payment, and waits until it has ended or the time is over. Returns the payment as it is then.
     pub async fn wait_for_payment(&self, payment: PaymentHash, time: Duration) -> Result<PaymentView, HallError> {
         let worker = TreasuryWorker::start(self);
+        let mut followed = Followed::new();
         let ended = async {
             loop {
-                let view = self.payment(payment).await?;
-                if view.end.is_some() {
-                    return Ok::<PaymentView, HallError>(view);
+                let found = followed.read(self).await?.payment(payment);
+                let found = found.ok_or_else(|| WalletError::NoPayment(payment.to_string()))?;
+                if found.end.is_some() {
+                    return Ok::<PaymentView, HallError>(view(payment, found));
                 }
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
@@ -121,13 +139,10 @@ impl Hall {
         }
     }
 
-    /// Lets the wallet work on payments for at most this time, if there are any that have not ended, or fees to pay.
+    /// Asks the wallet for everything that is due, for at most this time: its list of payments, invoices that may be paid, and
+    /// payments to make.
     pub async fn settle_payments(&self, time: Duration) -> Result<(), HallError> {
-        let treasury = self.treasury().await?;
-        let has_open = treasury.payments().any(|(_, payment)| payment.end.is_none());
-        let payout_min = self.wallet_settings().limits.payout_min;
-        let has_fees = treasury.payouts_allowed() && treasury.payees().any(|(_, account)| account.owed >= payout_min);
-        if (has_open || has_fees) && self.wallet_settings().invoice_key.is_some() {
+        if self.treasury().await?.wallet().is_some() && self.wallet_settings().invoice_key.is_some() {
             let worker = TreasuryWorker::start(self);
             // The rest is done by a later command.
             let _ = tokio::time::timeout(time, worker.finish()).await;
@@ -166,7 +181,9 @@ impl Hall {
             }
             Resolution::Failed => TreasuryFact::Failed { payment, why: FailedBecause::Person },
         };
-        let lease = self.journal().lease_treasury(unix_now()).await?.ok_or(WalletError::Busy)?;
+        let Some(lease) = self.journal().lease_treasury(unix_now()).await? else {
+            return Err(WalletError::Busy(self.journal().treasury_holder().await?).into());
+        };
         let batch = TreasuryBatch { at: unix_now(), facts: vec![fact], texts: Vec::new() };
         self.journal().append_treasury(Some(&lease), batch).await?;
         Ok(())
@@ -180,6 +197,12 @@ impl Hall {
         let reply = wallet.look_up(payment).await.reply;
         matches!(reply, WalletReply::Found(row) if row.is_outgoing && row.status == RowStatus::Success)
     }
+}
+
+/// Whether the wallet made this invoice itself: it can't pay itself, and the payment would wait until the invoice expires.
+pub(super) async fn is_ours(wallet: &Lnbits, payment: PaymentHash) -> bool {
+    let reply = wallet.look_up(payment).await.reply;
+    matches!(reply, WalletReply::Found(row) if !row.is_outgoing)
 }
 
 fn view(hash: PaymentHash, payment: &Payment) -> PaymentView {

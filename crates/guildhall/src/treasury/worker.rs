@@ -1,16 +1,19 @@
 //! The worker: it performs the errands of the treasury. One process at a time has the lease; the workers of the others wait for it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use guildhall_kernel::{
-    Errand, Msat, PayeeName, Policy, SessionKind, TextRef, Treasurer, Treasury, TreasuryFact, UnixMs, WalletReply,
+    Errand, Invoice, InvoiceError, Msat, PayeeName, Policy, SessionKind, TextRef, Treasurer, Treasury, TreasuryFact,
+    UnixMs, WalletReply,
 };
 use guildhall_lightning::{Answer, Lnbits};
 use guildhall_local::{JournalError, SessionId, TreasuryBatch, TreasuryCursor, TreasuryLease, unix_now};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use super::refund::is_ours;
 use super::{WalletError, WalletSettings, stored_invoice};
 use crate::hall::{Hall, HallError};
 
@@ -19,6 +22,13 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// The pause after an error of the wallet's server.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
+
+/// The pauses of a process that lacks a key: the first, and the longest.
+const WITHOUT_KEY_MIN: Duration = Duration::from_millis(500);
+const WITHOUT_KEY_MAX: Duration = Duration::from_secs(8);
+
+/// How long a warning is not repeated.
+const WARN_AGAIN: Duration = Duration::from_mins(10);
 
 /// How long the end of a command waits for payments that can be made now.
 const FINISH_MAX: Duration = Duration::from_secs(20);
@@ -68,27 +78,30 @@ impl Drop for TreasuryWorker {
 
 /// Asks the wallet until the task is stopped.
 async fn work(hall: Hall, idle: Arc<Notify>) {
-    let mut warned = None;
+    let mut warnings = Warnings::new(&hall);
+    let mut rounds_without_key = 0;
     loop {
         let pause = match Office::open(&hall).await {
-            Ok(Some(mut office)) => {
-                let why = office.ask_until_it_fails(&idle).await;
-                let refused =
-                    matches!(why, HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. }));
-                if refused {
-                    // The stored facts differ from what this worker knows: read them again.
+            Ok(Some(mut office)) => match office.ask(&idle, &mut warnings).await {
+                // The stored facts differ from what this worker knows: read them again.
+                Stopped::Failed(HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. })) => {
                     Duration::ZERO
-                } else {
-                    warn_once(&hall, &mut warned, &why);
+                }
+                Stopped::Failed(why) => {
+                    warnings.unreachable(&why);
                     AFTER_ERROR
                 }
-            }
+                Stopped::LacksKey => {
+                    rounds_without_key += 1;
+                    WITHOUT_KEY_MIN.saturating_mul(1 << rounds_without_key.min(8)).min(WITHOUT_KEY_MAX)
+                }
+            },
             Ok(None) => {
                 idle.notify_one();
                 POLL
             }
             Err(why) => {
-                warn_once(&hall, &mut warned, &why);
+                warnings.unreachable(&why);
                 idle.notify_one();
                 AFTER_ERROR
             }
@@ -97,14 +110,36 @@ async fn work(hall: Hall, idle: Arc<Notify>) {
     }
 }
 
-/// Prints an error unless it is the last one again.
-fn warn_once(hall: &Hall, warned: &mut Option<String>, why: &HallError) {
-    let text = why.to_string();
-    if warned.as_ref() != Some(&text) {
-        hall.warn(&format!(
-            "the wallet can't be asked now ({text}). Payments wait, nothing is lost, and it is tried again"
+/// Why a worker gives the lease up.
+enum Stopped {
+    Failed(HallError),
+    /// Something waits for a key that this process does not have. Another process may have it.
+    LacksKey,
+}
+
+/// Prints each warning once, and again only after a while.
+struct Warnings {
+    hall: Hall,
+    printed: BTreeMap<String, Instant>,
+}
+
+impl Warnings {
+    fn new(hall: &Hall) -> Warnings {
+        Warnings { hall: hall.clone(), printed: BTreeMap::new() }
+    }
+
+    fn say(&mut self, line: String) {
+        self.printed.retain(|_, at| at.elapsed() < WARN_AGAIN);
+        if !self.printed.contains_key(&line) {
+            self.hall.warn(&line);
+            self.printed.insert(line, Instant::now());
+        }
+    }
+
+    fn unreachable(&mut self, why: &dyn std::fmt::Display) {
+        self.say(format!(
+            "the wallet can't be asked now ({why}). Payments wait, nothing is lost, and it is tried again"
         ));
-        *warned = Some(text);
     }
 }
 
@@ -132,29 +167,34 @@ impl Office {
         Ok(Some(Office { hall: hall.clone(), lease, wallet, treasurer, cursor }))
     }
 
-    /// Performs errands until something fails.
-    async fn ask_until_it_fails(&mut self, idle: &Notify) -> HallError {
+    /// Performs errands until something fails, or another process must go on.
+    async fn ask(&mut self, idle: &Notify, warnings: &mut Warnings) -> Stopped {
         loop {
-            if let Err(why) = self.read_new_facts().await {
-                return why;
-            }
-            let errands = self.treasurer.errands(unix_now());
-            let Some(errand) = errands.first() else {
-                idle.notify_one();
-                tokio::time::sleep(POLL).await;
-                continue;
-            };
-            // A reply says nothing about the time after it was asked for: the machine can sleep before it is read.
-            let asked = unix_now();
-            let (reply, text) = match self.perform(errand).await {
-                Ok(done) => done,
-                Err(why) => return why,
-            };
-            let (facts, at) = (self.treasurer.hear(errand, &reply, asked), unix_now());
-            if let Err(why) = self.store(facts, text, at).await {
-                return why;
+            match self.perform_next(warnings).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    idle.notify_one();
+                    if self.treasurer.lacks_key() {
+                        return Stopped::LacksKey;
+                    }
+                    tokio::time::sleep(POLL).await;
+                }
+                Err(why) => return Stopped::Failed(why),
             }
         }
+    }
+
+    /// Performs the next errand, and stores what follows. Returns whether there was one.
+    async fn perform_next(&mut self, warnings: &mut Warnings) -> Result<bool, HallError> {
+        self.read_new_facts().await?;
+        let errands = self.treasurer.errands(unix_now());
+        let Some(errand) = errands.first() else { return Ok(false) };
+        // A reply says nothing about the time after it was asked for: the machine can sleep before it is read.
+        let asked = unix_now();
+        let (reply, text) = self.perform(errand, warnings).await?;
+        let (facts, at) = (self.treasurer.hear(errand, &reply, asked), unix_now());
+        self.store(facts, text, at).await?;
+        Ok(true)
     }
 
     async fn store(
@@ -183,35 +223,46 @@ impl Office {
     }
 
     /// Performs an errand. The text is the invoice of a payee.
-    async fn perform(&self, errand: &Errand) -> Result<(WalletReply, Option<(TextRef, Vec<u8>)>), HallError> {
+    async fn perform(
+        &self,
+        errand: &Errand,
+        warnings: &mut Warnings,
+    ) -> Result<(WalletReply, Option<(TextRef, Vec<u8>)>), HallError> {
         let Answer { reply, trouble } = match errand {
             Errand::List { since } => self.wallet.list(*since).await,
             Errand::LookUp { payment } => self.wallet.look_up(*payment).await,
             Errand::Send { invoice, .. } => self.wallet.pay(&self.hall.stored_words(*invoice).await?).await,
-            Errand::AskPayee { payee, money } => return Ok(self.ask_payee(payee, *money).await),
+            Errand::AskPayee { payee, money } => {
+                return Ok(match self.ask_payee(payee, *money).await {
+                    Ok((invoice, text)) => (WalletReply::Invoice(invoice), Some(text)),
+                    Err(why) => {
+                        warnings.say(format!(
+                            "payee {payee} can't be paid now: {why}. The fees wait, and it is tried again"
+                        ));
+                        (WalletReply::Unclear, None)
+                    }
+                });
+            }
         };
-        if let (Some(trouble), Errand::Send { payment, .. } | Errand::LookUp { payment }) = (&trouble, errand) {
-            self.hall.warn(&format!("payment {payment}: {trouble}"));
-        }
-        if let (Some(trouble), Errand::List { .. }) = (trouble, errand) {
-            return Err(WalletError::from(trouble).into());
+        match (trouble, errand) {
+            (None, _) => {}
+            (Some(trouble), Errand::List { .. }) => return Err(WalletError::from(trouble).into()),
+            (Some(trouble), Errand::Send { payment, .. }) => warnings.say(format!("payment {payment}: {trouble}")),
+            (Some(trouble), Errand::LookUp { .. } | Errand::AskPayee { .. }) => warnings.unreachable(&trouble),
         }
         Ok((reply, None))
     }
 
-    async fn ask_payee(&self, payee: &PayeeName, money: Msat) -> (WalletReply, Option<(TextRef, Vec<u8>)>) {
+    /// Asks a payee for an invoice. An invoice that can't be paid is an error.
+    async fn ask_payee(&self, payee: &PayeeName, money: Msat) -> Result<(Invoice, (TextRef, Vec<u8>)), WalletError> {
         let wallet = self.hall.wallet_settings().payees.get(payee).and_then(|payee| payee.wallet.as_ref());
-        let Some(wallet) = wallet else { return (WalletReply::Unclear, None) };
-        match wallet.invoice(money, PAYEE_MEMO, PAYEE_VALID).await {
-            Ok(decoded) => {
-                let (invoice, text) = stored_invoice(&decoded);
-                (WalletReply::Invoice(invoice), Some(text))
-            }
-            Err(why) => {
-                self.hall.warn(&format!("payee {payee} could not be asked for an invoice: {why}. It is tried again"));
-                (WalletReply::Unclear, None)
-            }
+        let decoded = wallet.ok_or(WalletError::NoKey)?.invoice(money, PAYEE_MEMO, PAYEE_VALID).await?;
+        if is_ours(&self.wallet, decoded.payment).await {
+            return Err(InvoiceError::Ours.into());
         }
+        let (invoice, text) = stored_invoice(&decoded);
+        self.treasurer.payout(payee, money, &invoice, unix_now())?;
+        Ok((invoice, text))
     }
 }
 

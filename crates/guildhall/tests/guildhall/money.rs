@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use guildhall::kernel::{FailedBecause, Millis, PayeeName, Payer, PaymentEnd, SessionKind};
@@ -12,7 +12,7 @@ use guildhall::providers::Rate;
 use guildhall::roster::Source;
 use guildhall::{
     AgentName, DatedRate, Entry, Funding, FundingEnd, Hall, HallBuilder, HallError, Models, Msat, Outcome, Payee,
-    Prompt, REHEARSAL_PRICE, Reply, Resolution, Roster, TreasuryLimits, WalletError, model_fn,
+    Payouts, Prompt, REHEARSAL_PRICE, Reply, Resolution, Roster, TreasuryLimits, WalletError, model_fn,
 };
 use guildhall_lnbits_peer::{Fault, Funding as PeerFunding, LnbitsPeer, PeerWallet, Proxy, Times};
 use serde_json::{Value, json};
@@ -76,9 +76,14 @@ impl World {
     }
 
     fn hall(&self) -> Hall {
-        let wallet = Lnbits::new(address(self.server), key(&self.ada.invoice_key), None).unwrap();
+        self.paying_ada(self.builder(), &self.ada)
+    }
+
+    /// A hall that pays the fees of ada to a wallet.
+    fn paying_ada(&self, builder: HallBuilder, wallet: &PeerWallet) -> Hall {
+        let wallet = Lnbits::new(address(self.server), key(&wallet.invoice_key), None).unwrap();
         let (agent, name) = (AgentName::parse("ada").unwrap(), PayeeName::parse("ada").unwrap());
-        self.builder().payee(agent, name, Payee { wallet: Some(wallet), fee_max: sat(120) }).build().unwrap()
+        builder.payee(agent, name, Payee { wallet: Some(wallet), fee_max: sat(120) }).build().unwrap()
     }
 
     /// The person pays an invoice.
@@ -145,7 +150,7 @@ fn wallet_error(result: Result<impl Sized, HallError>) -> WalletError {
 async fn a_funded_session_works_pays_its_specialist_and_refunds_the_rest() {
     let Some(world) = World::new() else { return };
     let (hall, funding) = world.funded(2000).await;
-    hall.allow_payouts(true).await.unwrap();
+    hall.set_payouts(Payouts::On).await.unwrap();
     let ended = hall.run("When is the meeting?").within(funding.session.clone()).budget(sat(1500)).await.unwrap();
     assert_eq!((ended.report.outcome, ended.text.as_str()), (Outcome::Done, "On Tuesday, they say."));
     assert!(ended.violations.is_empty(), "{:?}", ended.violations);
@@ -197,7 +202,7 @@ async fn a_cloned_repository_pays_nobody() {
     // The same agents with fees, and no payee in the operator's settings.
     let hall = world.builder().build().unwrap();
     hall.connect_wallet(address(world.server)).await.unwrap();
-    hall.allow_payouts(true).await.unwrap();
+    hall.set_payouts(Payouts::On).await.unwrap();
     let funding = hall.fund(None, sat(2000)).await.unwrap();
     world.pay(&funding.invoice);
     hall.wait_for_funding(&funding).await.unwrap();
@@ -241,9 +246,73 @@ async fn a_restored_backup_freezes_payments() {
     let view = hall.wait_for_payment(again.payment, Duration::from_secs(5)).await.unwrap();
     assert_eq!((view.end, view.attempts), (None, 0), "nothing leaves");
     assert_eq!(hall.wallet().await.unwrap().frozen.len(), 1);
-    hall.allow_payouts(true).await.unwrap();
+    hall.set_payouts(Payouts::On).await.unwrap();
+    assert_eq!(hall.wallet().await.unwrap().frozen.len(), 1, "payees are another matter");
+    let unknown = wallet_error(hall.accept_payments(&[again.payment]).await);
+    assert!(matches!(unknown, WalletError::NotFrozen(_)), "{unknown}");
+    hall.accept_payments(&[refund.payment]).await.unwrap();
     let view = hall.wait_for_payment(again.payment, Duration::from_secs(30)).await.unwrap();
     assert!(matches!(view.end, Some(PaymentEnd::Settled { .. })), "a person has accepted it: {view:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payee_with_the_wallet_of_the_hall_is_not_paid_and_the_reason_is_said_once() {
+    let Some(world) = World::new() else { return };
+    let warnings = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&warnings);
+    let builder = world.builder().warn(Arc::new(move |line| heard.lock().unwrap().push(line.to_owned())));
+    let hall = world.paying_ada(builder, &world.treasury);
+    hall.connect_wallet(address(world.server)).await.unwrap();
+    let funding = hall.fund(None, sat(2000)).await.unwrap();
+    world.pay(&funding.invoice);
+    hall.wait_for_funding(&funding).await.unwrap();
+    hall.set_payouts(Payouts::On).await.unwrap();
+    hall.run("When is the meeting?").within(funding.session.clone()).budget(sat(1500)).await.unwrap();
+    hall.settle_payments(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(hall.payments().await.unwrap(), [], "no money is held for a payment that can't be made");
+    let owed: Vec<Msat> = hall.treasury().await.unwrap().payees().map(|(_, account)| account.owed).collect();
+    assert_eq!(owed, [sat(120)]);
+    let warnings = warnings.lock().unwrap();
+    let said = warnings.iter().filter(|line| line.contains("made by the wallet of this hall")).count();
+    // Two processes in turn: the run, and the command after it.
+    assert!((1..=2).contains(&said), "{warnings:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_without_the_admin_key_leaves_payments_to_a_process_that_has_it() {
+    let Some(world) = World::new() else { return };
+    let (hall, funding) = world.funded(1000).await;
+    let open = hall.fund(Some(&funding.session), sat(100)).await.unwrap();
+    let refund = hall.refund(&funding.session, &world.invoice(200)).await.unwrap();
+    let keyless = world.builder().wallet_keys(key(&world.treasury.invoice_key), None).build().unwrap();
+    // It waits for an invoice, and so asks the wallet for as long as the test runs.
+    let waiting = tokio::spawn(async move { keyless.wait_for_funding(&open).await });
+    tokio::time::timeout(Duration::from_secs(30), async {
+        while hall.journal().treasury_holder().await.unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .expect("the process without the key asks the wallet");
+    let view = hall.wait_for_payment(refund.payment, Duration::from_secs(30)).await.unwrap();
+    assert!(matches!(view.end, Some(PaymentEnd::Settled { .. })), "{view:?}");
+    waiting.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invoices_that_are_made_at_the_same_time_stay_within_the_limit() {
+    let Some(world) = World::new() else { return };
+    let (hall, funding) = world.funded(1000).await;
+    let session = Some(&funding.session);
+    let (one, two) = tokio::join!(hall.fund(session, sat(6000)), hall.fund(session, sat(6000)));
+    assert!(one.is_ok() != two.is_ok(), "{one:?}, {two:?}");
+    let refused = wallet_error(one.and(two));
+    assert!(
+        matches!(refused, WalletError::SessionLimit { wanted, most, .. } if (wanted, most) == (sat(13_000), sat(10_000))),
+        "{refused}"
+    );
+    let alone = wallet_error(hall.fund(None, sat(10_001)).await);
+    assert!(matches!(alone, WalletError::SessionLimit { .. }), "{alone}");
 }
 
 /// Loses all requests to pay, and returns how the payment ended some time after its invoice had expired. `row` makes the reply to
@@ -307,7 +376,7 @@ async fn bad_invoices_amounts_and_keys_are_refused_with_the_reason_and_nothing_m
     let (own, used) = (hall.fund(Some(session), sat(10)).await.unwrap().invoice, world.invoice(1));
     hall.refund(session, &used).await.unwrap();
     let reasons = [
-        (own, "funds a session of this hall"),
+        (own, "made by the wallet of this hall"),
         (world.invoice(2000), "make an invoice for at most"),
         ("lnbc1garbage".to_owned(), "not a Lightning invoice"),
         (String::new(), "empty"),

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    FailedBecause, Invoice, Invoiced, PayeeAccount, Payer, Payment, PaymentEnd, PaymentHash, Preimage, Treasury,
-    TreasuryError, TreasuryFact, payable,
+    FailedBecause, Invoice, InvoiceError, Invoiced, PayeeAccount, Payer, Payment, PaymentEnd, PaymentHash, Preimage,
+    Treasury, TreasuryError, TreasuryFact, payable,
 };
 use crate::money::{Msat, Quantity};
 use crate::name::{PayeeName, WalletId};
@@ -251,6 +251,14 @@ impl Treasurer {
         invoices.chain(payments).map(next).chain(payees).chain([self.list_next]).min()
     }
 
+    /// Whether there is a payment to make, or a payee to pay, for which this process lacks the key. Another process may have it.
+    pub fn lacks_key(&self) -> bool {
+        let is_due = |account: &PayeeAccount| account.paying.is_none() && account.owed >= self.policy.payout_min;
+        let has_payments = self.treasury.payments().any(|(_, payment)| payment.end.is_none());
+        let has_fees = self.treasury.payouts_allowed && self.treasury.payees().any(|(_, account)| is_due(account));
+        !self.policy.can_pay && (has_payments || has_fees)
+    }
+
     /// Takes the reply to an errand, and returns the facts that follow. They must be stored before [`Treasurer::errands`] is
     /// called again, and applied in the order in which they are stored. If they are refused, restore the treasurer.
     ///
@@ -339,15 +347,18 @@ impl Treasurer {
                 // LNbits does not send a failed payment again, and can still turn it into a paid one.
                 RowStatus::Failed => self.unpaid(hash, payment, now),
             },
-            // The row of another wallet says nothing about ours.
-            WalletReply::Found(_) => self.absent(hash, payment, now),
             WalletReply::NotFound => {
                 let facts = self.absent(hash, payment, now);
                 if facts.is_empty() { self.send(hash, payment, now) } else { facts }
             }
-            WalletReply::Listed(_) | WalletReply::Refused | WalletReply::Invoice(_) | WalletReply::Unclear => {
-                Vec::new()
-            }
+            // No request of this hall has left, so this ends when the invoice does.
+            WalletReply::Found(_) if payment.attempts == 0 => self.absent(hash, payment, now),
+            // The row of another wallet, or a row of money that came in, says nothing about a request that has left.
+            WalletReply::Found(_)
+            | WalletReply::Listed(_)
+            | WalletReply::Refused
+            | WalletReply::Invoice(_)
+            | WalletReply::Unclear => Vec::new(),
         }
     }
 
@@ -419,10 +430,22 @@ impl Treasurer {
         let watched = self.payees.entry(payee.clone()).or_default();
         (watched.next, watched.looks) = (now.after(pause(watched.looks)), watched.looks.saturating_add(1));
         let WalletReply::Invoice(invoice) = reply else { return Vec::new() };
+        self.payout(payee, money, invoice, now).into_iter().collect()
+    }
+
+    /// Returns the fact for a payment of the invoice that a payee made for this amount, or says why it is refused.
+    pub fn payout(
+        &self,
+        payee: &PayeeName,
+        money: Msat,
+        invoice: &Invoice,
+        now: UnixMs,
+    ) -> Result<TreasuryFact, InvoiceError> {
         let owed = self.treasury.payees.get(payee).map_or(Msat::ZERO, |account| account.owed);
-        match self.treasury.wanted(Payer::Payee(payee.clone()), owed, invoice, now) {
-            Ok(fact) if invoice.money == Some(money) => vec![fact],
-            Ok(_) | Err(_) => Vec::new(),
+        let wanted = self.treasury.wanted(Payer::Payee(payee.clone()), owed, invoice, now)?;
+        match invoice.money {
+            Some(found) if found != money => Err(InvoiceError::OtherAmount { found, asked: money }),
+            Some(_) | None => Ok(wanted),
         }
     }
 

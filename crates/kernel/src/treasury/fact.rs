@@ -78,7 +78,7 @@ pub enum TreasuryFact {
         /// The address of its server.
         url: TextRef,
     },
-    /// A person allowed or stopped payments to payees. Allowing them also ends a freeze.
+    /// A person allowed or stopped payments to payees.
     Payouts {
         /// Whether payees are paid.
         allowed: bool,
@@ -151,8 +151,13 @@ pub enum TreasuryFact {
         why: FailedBecause,
     },
     /// The wallet made a payment that this hall does not know: the journal is an old backup, or somebody else uses the wallet.
-    /// Nothing is paid until a person allows it.
+    /// Nothing is paid until a person has accepted the payment.
     Frozen {
+        /// The payment.
+        payment: PaymentHash,
+    },
+    /// A person knows what a payment was that this hall does not know, and accepts it.
+    Accepted {
         /// The payment.
         payment: PaymentHash,
     },
@@ -171,7 +176,8 @@ impl TreasuryFact {
             | TreasuryFact::Earned { .. }
             | TreasuryFact::Sending { .. }
             | TreasuryFact::Settled { .. }
-            | TreasuryFact::Failed { .. } => None,
+            | TreasuryFact::Failed { .. }
+            | TreasuryFact::Accepted { .. } => None,
         }
     }
 
@@ -189,7 +195,8 @@ impl TreasuryFact {
             | TreasuryFact::Payouts { .. }
             | TreasuryFact::Invoiced { .. }
             | TreasuryFact::Earned { .. }
-            | TreasuryFact::Wanted { from: Payer::Session(_), .. } => false,
+            | TreasuryFact::Wanted { from: Payer::Session(_), .. }
+            | TreasuryFact::Accepted { .. } => false,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Invoices: what the treasury demands of an invoice before anyone sees it or money is set aside for it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Payer, PaymentHash, Treasury, TreasuryFact};
@@ -37,6 +39,18 @@ pub enum Network {
     Regtest,
     /// A simulated network.
     Simnet,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Network::Bitcoin => "bitcoin",
+            Network::Testnet => "testnet",
+            Network::Signet => "signet",
+            Network::Regtest => "regtest",
+            Network::Simnet => "simnet",
+        })
+    }
 }
 
 /// An invoice that was decoded outside the kernel.
@@ -86,15 +100,15 @@ pub enum InvoiceError {
     )]
     TooLong,
     /// The invoice is for another network.
-    #[error("the invoice is for the network {found:?}, but the wallet is on {wallet:?}")]
+    #[error("the invoice is for the network {found}, but the wallet is on {wallet}")]
     OtherNetwork {
         /// The network of the invoice.
         found: Network,
         /// The network of the wallet.
         wallet: Network,
     },
-    /// The invoice was made by this hall.
-    #[error("this invoice funds a session of this hall: give one of the wallet that shall get the money")]
+    /// The invoice was made by the hall's own wallet.
+    #[error("this invoice was made by the wallet of this hall, so nothing would be paid: make one with another wallet")]
     Ours,
     /// The invoice was used before.
     #[error("this invoice was used before: make a new one")]

@@ -249,6 +249,7 @@ fn is_final(why: &JournalError) -> bool {
         | JournalError::CommandTooLong { .. }
         | JournalError::Account { .. }
         | JournalError::Treasury(_)
+        | JournalError::SessionLimit { .. }
         | JournalError::TreasuryNotLeased
         | JournalError::TreasuryDamaged { .. }
         | JournalError::NotJson { .. } => false,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guildhall_kernel::{Hash, SessionError, SessionId, TreasuryError};
+use guildhall_kernel::{Hash, Msat, SessionError, SessionId, TreasuryError};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{Error, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
@@ -240,6 +240,16 @@ pub enum JournalError {
     /// Facts of the treasury do not fit.
     #[error("{0}. Nothing was stored")]
     Treasury(#[from] TreasuryError),
+    /// A session would have more money than the operator allows.
+    #[error("session {session} would have {wanted}, but a session can have at most {most}. Nothing was stored")]
+    SessionLimit {
+        /// The session.
+        session: SessionId,
+        /// What it would have, with its invoices that can still be paid.
+        wanted: Msat,
+        /// The limit.
+        most: Msat,
+    },
     /// Another process asks the wallet.
     #[error("another process of this hall asks the wallet now: nothing was stored")]
     TreasuryNotLeased,
@@ -289,6 +299,7 @@ impl JournalError {
             | JournalError::CommandTooLong { .. }
             | JournalError::Account { .. }
             | JournalError::Treasury(_)
+            | JournalError::SessionLimit { .. }
             | JournalError::TreasuryNotLeased
             | JournalError::TreasuryDamaged { .. }
             | JournalError::NotJson { .. } => false,

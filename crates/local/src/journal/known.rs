@@ -2,6 +2,7 @@
 //! may write between two transactions of this one. SQLite tells whether any other connection has, and then the writer forgets
 //! everything that it knows.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 use guildhall_kernel::{Hash, Session, SessionFact, SessionId};
@@ -138,6 +139,14 @@ impl Change<'_> {
         }
         self.known.accounts.insert(session.clone(), account);
         Ok(())
+    }
+
+    /// Returns a session's account.
+    pub(crate) fn account(&mut self, session: &SessionId) -> Result<&Session, JournalError> {
+        match self.known.accounts.entry(session.clone()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => Ok(unknown.insert(walk::folded_account(self.db, session)?)),
+        }
     }
 
     /// Adds the head of a new session.

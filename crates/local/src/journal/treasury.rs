@@ -6,7 +6,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::process;
 
-use guildhall_kernel::{Hash, SessionFact, SessionId, TREASURY_FORMAT, TextRef, Treasury, TreasuryFact, UnixMs};
+use guildhall_kernel::{
+    Hash, Msat, Quantity, SessionFact, SessionId, TREASURY_FORMAT, TextRef, Treasury, TreasuryFact, UnixMs,
+};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::link;
@@ -173,8 +175,11 @@ pub(super) fn all(db: &Connection) -> Result<Vec<StoredTreasuryFact>, JournalErr
 /// Returns the hash of the stored head, for the head of the hall.
 pub(super) fn stored_head(db: &Connection) -> Result<Hash, JournalError> {
     let mut find = db.prepare_cached("SELECT hash FROM treasury_head WHERE one = 1")?;
-    let found = find.query_row([], |row| Ok(row.get(0).ok().map(Hash))).optional()?;
-    Ok(found.map_or(NOTHING, |hash| hash.unwrap_or(NOTHING)))
+    match find.query_row([], |row| Ok(row.get(0).ok().map(Hash))).optional()? {
+        None => Ok(NOTHING),
+        Some(Some(hash)) => Ok(hash),
+        Some(None) => Err(damaged("its head row was changed after it was stored")),
+    }
 }
 
 /// Calls `each` for the facts after `from`, in order and without a gap. The last fact must match the head.
@@ -236,6 +241,20 @@ impl Change<'_> {
             before => KnownTreasury::read(self.db, before)?,
         };
         Ok(self.known.treasury.insert(known))
+    }
+
+    /// Returns an error if a session would have more than `most` after an invoice of this batch is paid.
+    fn check_session_max(&mut self, batch: &TreasuryBatch, most: Msat) -> Result<(), JournalError> {
+        for fact in &batch.facts {
+            let TreasuryFact::Invoiced { session, money, .. } = fact else { continue };
+            let awaited = self.treasury()?.state.awaited(session, batch.at);
+            let has = self.account(session)?.unspent();
+            let wanted = has.plus(awaited).and_then(|sum| sum.plus(*money)).unwrap_or(Msat::SUPPLY);
+            if wanted > most {
+                return Err(JournalError::SessionLimit { session: session.clone(), wanted, most });
+            }
+        }
+        Ok(())
     }
 
     /// Applies facts to the treasury and to the accounts of their sessions, or says why they do not fit. Nothing is written.
@@ -322,6 +341,21 @@ impl Journal {
         lease: Option<&TreasuryLease>,
         batch: TreasuryBatch,
     ) -> Result<Appended, JournalError> {
+        self.append_limited(lease, batch, Msat::SUPPLY).await
+    }
+
+    /// Stores invoices, unless a session would have more than `session_max` with its invoices that can still be paid. Processes
+    /// that make invoices at the same time stay within the limit together.
+    pub async fn append_invoices(&self, invoices: TreasuryBatch, session_max: Msat) -> Result<Appended, JournalError> {
+        self.append_limited(None, invoices, session_max).await
+    }
+
+    async fn append_limited(
+        &self,
+        lease: Option<&TreasuryLease>,
+        batch: TreasuryBatch,
+        session_max: Msat,
+    ) -> Result<Appended, JournalError> {
         let TreasuryBatch { at, facts, texts } = batch;
         let prepared = Prepared::new(&facts, texts)?;
         let (epoch, bytes) = (lease.map(|lease| lease.epoch), prepared.bytes());
@@ -331,12 +365,19 @@ impl Journal {
                 check_lease(change.db, epoch)?;
             }
             prepared.check_texts(change, None)?;
+            change.check_session_max(&batch, session_max)?;
             let fitting = change.fit_treasury(&batch)?;
             prepared.store_texts(change)?;
             let (seqs, hash) = change.add_treasury(batch.at, &batch.facts, &prepared, &fitting)?;
             Ok(Appended { seqs, hash })
         };
         self.writer()?.run(bytes, work, |_| {}).await
+    }
+
+    /// Returns the process that asks the wallet now, if there is one.
+    pub async fn treasury_holder(&self) -> Result<Option<Holder>, JournalError> {
+        let file = self.dir().join("treasury").join("lock");
+        if lease::is_locked(&file)? { self.readers().read(holder).await } else { Ok(None) }
     }
 
     /// Takes the lease of the treasury for this process. `None` if another process holds it.
@@ -382,9 +423,8 @@ fn check_lease(db: &Connection, epoch: Option<u64>) -> Result<(), JournalError> 
     if epoch.is_some() && found == epoch { Ok(()) } else { Err(JournalError::TreasuryNotLeased) }
 }
 
-/// Checks the facts of the treasury, and its lease, against its head.
-pub(super) fn check(db: &Connection) -> Result<(), JournalError> {
-    let head = TreasuryHead::read(db)?.map(|(head, _)| head);
+/// Returns the process that last took the lease, from the lease's row.
+fn holder(db: &Connection) -> Result<Option<Holder>, JournalError> {
     let mut find = db.prepare_cached("SELECT pid, boot, since, epoch FROM treasury_lease WHERE one = 1")?;
     let read = |row: &Row<'_>| {
         let number = |column| row.get::<_, i64>(column).ok().map(i64::cast_unsigned);
@@ -392,11 +432,21 @@ pub(super) fn check(db: &Connection) -> Result<(), JournalError> {
             let (pid, boot) = (row.get(0).ok()?, row.get(1).ok()?);
             Some(Holder { pid, boot, since: UnixMs(number(2)?), epoch: number(3)? })
         };
-        Ok(holder().map(|holder| hash_lease(&holder)))
+        Ok(holder())
     };
-    let lease = find.query_row([], read).optional()?.map_or(Some(NOTHING), |lease| lease);
-    if lease != Some(head.map_or(NOTHING, |head| head.lease)) {
-        return Err(damaged("the row that records which process asks the wallet was changed after it was stored"));
+    find.query_row([], read).optional()?.map(|holder| holder.ok_or_else(lease_changed)).transpose()
+}
+
+fn lease_changed() -> JournalError {
+    damaged("the row that records which process asks the wallet was changed after it was stored")
+}
+
+/// Checks the facts of the treasury, and its lease, against its head.
+pub(super) fn check(db: &Connection) -> Result<(), JournalError> {
+    let head = TreasuryHead::read(db)?.map(|(head, _)| head);
+    let lease = holder(db)?.map_or(NOTHING, |holder| hash_lease(&holder));
+    if lease != head.map_or(NOTHING, |head| head.lease) {
+        return Err(lease_changed());
     }
     each_fact(db, TreasuryHead::new(), head.unwrap_or_else(TreasuryHead::new), |_| Ok(()))
 }

@@ -93,9 +93,6 @@ impl Book {
             TreasuryFact::Connected { .. } => {}
             TreasuryFact::Payouts { allowed } => {
                 self.is_allowed = *allowed;
-                if *allowed {
-                    self.frozen.clear();
-                }
             }
             TreasuryFact::Invoiced { payment, session, money, .. } => {
                 wrong.unless(!self.knows(*payment), "an invoice is used twice", *payment);
@@ -133,6 +130,9 @@ impl Book {
                 wrong.unless(!self.knows(*payment), "payments are frozen for a payment that is known", *payment);
                 self.foreign.insert(*payment);
                 self.frozen.insert(*payment);
+            }
+            TreasuryFact::Accepted { payment } => {
+                wrong.unless(self.frozen.remove(payment), "a payment is accepted that stopped nothing", *payment);
             }
         }
         wrong.0

@@ -311,8 +311,14 @@ impl Hall {
         }
     }
 
-    /// A person allows or stops payments to payees.
+    /// A person accepts the payments that this hall does not know, or allows or stops payments to payees.
     pub(super) fn allow(&mut self) {
+        let accepted: Vec<TreasuryFact> =
+            self.book.frozen.iter().map(|payment| TreasuryFact::Accepted { payment: *payment }).collect();
+        if !accepted.is_empty() && self.chance.one_in(2) {
+            self.decide(accepted, Vec::new());
+            return;
+        }
         let allowed = !self.chance.one_in(3);
         self.decide(vec![TreasuryFact::Payouts { allowed }], Vec::new());
     }

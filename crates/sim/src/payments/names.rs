@@ -22,6 +22,7 @@ const ALL: &[&str] = &[
     "fact settled",
     "fact failed",
     "fact frozen",
+    "fact accepted",
     "failed refused",
     "failed expired",
     "failed person",
@@ -147,6 +148,7 @@ pub(super) fn count_fact(reach: &mut Reach, fact: &TreasuryFact) {
             });
         }
         TreasuryFact::Frozen { .. } => reach.count("fact frozen"),
+        TreasuryFact::Accepted { .. } => reach.count("fact accepted"),
     }
 }
 
@@ -243,5 +245,6 @@ pub(super) fn line(fact: &TreasuryFact) -> String {
         TreasuryFact::Settled { payment, fee, .. } => format!("settled {:?}, fee {fee}", payment.0),
         TreasuryFact::Failed { payment, why } => format!("failed {:?}: {why:?}", payment.0),
         TreasuryFact::Frozen { payment } => format!("frozen by {:?}", payment.0),
+        TreasuryFact::Accepted { payment } => format!("accepted {:?}", payment.0),
     }
 }

@@ -182,12 +182,12 @@ impl Hall {
             match fact {
                 TreasuryFact::Payouts { allowed } => {
                     worker.knows.is_allowed = *allowed;
-                    if *allowed {
-                        worker.knows.frozen.clear();
-                    }
                 }
                 TreasuryFact::Frozen { payment } => {
                     worker.knows.frozen.insert(*payment);
+                }
+                TreasuryFact::Accepted { payment } => {
+                    worker.knows.frozen.remove(payment);
                 }
                 TreasuryFact::Connected { .. }
                 | TreasuryFact::Invoiced { .. }

@@ -398,6 +398,7 @@ pub(super) fn treasury_facts() -> Samples<TreasuryFact> {
             TreasuryFact::Settled { payment, fee: sat(1), preimage: Preimage(Hash([6; 32])) },
         "failed": TreasuryFact::Failed { .. } => TreasuryFact::Failed { payment, why: FailedBecause::Expired },
         "frozen": TreasuryFact::Frozen { .. } => TreasuryFact::Frozen { payment },
+        "accepted": TreasuryFact::Accepted { .. } => TreasuryFact::Accepted { payment },
     }
 }
 

@@ -152,7 +152,10 @@ async fn only_the_process_with_the_lease_stores_what_the_wallet_replied() {
     assert!(matches!(ask(&journal, vec![received(2)]).await, Err(JournalError::TreasuryNotLeased)));
     let other = Journal::open(dir.path()).unwrap();
     assert!(other.lease_treasury(UnixMs(6)).await.unwrap().is_none(), "the first process has it");
+    let holder = other.treasury_holder().await.unwrap().expect("the first process has it");
+    assert_eq!((holder.pid, holder.since), (std::process::id(), UnixMs(5)));
     drop(lease);
+    assert_eq!(other.treasury_holder().await.unwrap(), None);
     let taken = other.lease_treasury(UnixMs(7)).await.unwrap().expect("the first process has released it");
     hear(&other, &taken, vec![received(2)]).await.unwrap();
     assert_eq!(free(&journal).await, sat(105));
@@ -175,6 +178,31 @@ async fn two_processes_share_one_treasury_and_one_account() {
     let (one, two) = tokio::join!(ask(&journal, vec![refund(40, 100)]), ask(&other, vec![refund(41, 100)]));
     assert!(one.is_ok() != two.is_ok(), "{one:?}, {two:?}");
     assert_eq!(free(&journal).await, sat(18));
+    assert_eq!(journal.verify_hall().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn invoices_of_several_processes_stay_within_the_limit_of_a_session() {
+    let dir = tempdir().unwrap();
+    let (journal, session) = begin(dir.path()).await;
+    let lease = fund(&journal, &session, 100).await;
+    let other = Journal::open(dir.path()).unwrap();
+    let ask = |journal: &Journal, number, money| {
+        let journal = journal.clone();
+        async move { journal.append_invoices(of(vec![invoiced(number, money)]), sat(1000)).await }
+    };
+    let (one, two) = tokio::join!(ask(&journal, 2, 600), ask(&other, 3, 600));
+    assert!(one.is_ok() != two.is_ok(), "{one:?}, {two:?}");
+    let Err(JournalError::SessionLimit { wanted, most, .. }) = one.and(two) else { panic!("one is beyond the limit") };
+    assert_eq!((wanted, most), (sat(1300), sat(1000)));
+    ask(&other, 4, 300).await.unwrap();
+    assert!(ask(&other, 5, 1).await.is_err(), "100 sat free and 900 sat that can still be paid");
+    // An invoice that has expired counts no more.
+    let later = TreasuryBatch { at: UnixMs(90_000), ..of(vec![invoiced(6, 900)]) };
+    assert!(journal.append_invoices(later.clone(), sat(999)).await.is_err());
+    journal.append_invoices(later, sat(1000)).await.unwrap();
+    hear(&journal, &lease, vec![received(4)]).await.unwrap();
+    assert_eq!(free(&journal).await, sat(400), "money that was paid is always credited");
     assert_eq!(journal.verify_hall().await.unwrap(), []);
 }
 
