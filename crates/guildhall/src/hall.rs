@@ -87,6 +87,9 @@ pub enum HallError {
     /// The session has no request that could be resumed.
     #[error("session {0} has nothing to resume: the program ended before the task was stored")]
     NothingToResume(SessionId),
+    /// The session was funded and has no request yet.
+    #[error("no work was started in session {0}, which has the money of the wallet")]
+    NoWorkYet(SessionId),
     /// The session's newest work has ended.
     #[error("session {0} has ended")]
     HasEnded(SessionId),
@@ -381,6 +384,12 @@ impl Hall {
     #[cfg(feature = "lightning")]
     pub(crate) fn wallet_settings(&self) -> &WalletSettings {
         &self.inner.wallet
+    }
+
+    /// Makes sure that the wallet can be used with the keys of this hall.
+    #[cfg(feature = "lightning")]
+    pub async fn check_wallet_keys(&self) -> Result<(), HallError> {
+        self.client().await.map(|_| ())
     }
 
     /// This build has no wallet, so no work starts in a session with the money of one.
