@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use guildhall::DatedRate;
-use guildhall::kernel::{AmountError, Msat};
+use guildhall::kernel::{AmountError, Msat, SessionKind};
 use guildhall::providers::Usd;
 
 /// The default budget of a run: one dollar.
@@ -119,6 +119,22 @@ pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
 /// An amount in sats, with a space before the unit.
 pub(crate) fn sats(amount: Msat) -> String {
     amount.to_string().replace("sat", " sat")
+}
+
+/// The kind of money that a session has, in words.
+pub(crate) fn kind_of_money(kind: &SessionKind) -> &'static str {
+    match kind {
+        SessionKind::Play => "play money",
+        SessionKind::Wallet(_) => "the money of the wallet",
+    }
+}
+
+/// The kind of money that a session has, for programs.
+pub(crate) fn kind_json(kind: &SessionKind) -> &'static str {
+    match kind {
+        SessionKind::Play => "play",
+        SessionKind::Wallet(_) => "wallet",
+    }
 }
 
 /// Adds two amounts. The sum is at most all money there is.

@@ -268,7 +268,8 @@ pub(crate) struct WorkArgs {
     pub(crate) max_hires: u32,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
-    /// The most that the work can cost: 500sat, 20000msat or 0.50usd [default: 1usd; with --continue, what is left]
+    /// The most that the work can cost: 500sat, 20000msat or 0.50usd [default: 1usd; with --continue,
+    /// what is left; with --session, 1usd or what is free, if that is less]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
     /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference

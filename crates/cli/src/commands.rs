@@ -4,8 +4,10 @@ pub(crate) mod agents;
 pub(crate) mod chat;
 pub(crate) mod correct;
 pub(crate) mod demo;
+pub(crate) mod fund;
 pub(crate) mod hire;
 pub(crate) mod install;
+pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod money;
@@ -39,10 +41,10 @@ pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Topup(args) => stop::topup(&load()?, args).await,
         Command::Correct(args) => correct::correct(&load()?, args).await,
         Command::Wallet(args) => money::wallet(&load()?, args).await,
-        Command::Fund(args) => money::fund(&load()?, args).await,
+        Command::Fund(args) => fund::fund(&load()?, args).await,
         Command::Close(args) => money::close(&load()?, args).await,
         Command::Payments(args) => money::payments(&load()?, args).await,
-        Command::Ledger(args) => money::ledger(&load()?, args).await,
+        Command::Ledger(args) => ledger::ledger(&load()?, args).await,
         Command::Map(args) => agents::map(&load()?, &args),
         Command::Agents(args) => agents::agents(&load()?, &args),
         Command::Verify(args) => verify::verify(&load()?, args).await,
@@ -76,4 +78,9 @@ fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
 /// Prints a result for programs.
 pub(crate) fn out_json(result: &impl Serialize) -> Result<(), NotWritten> {
     out(&tame_json(serde_json::to_string_pretty(result).expect("a result is JSON")))
+}
+
+/// Prints a part of the result as one line, for programs that read while this one runs.
+pub(crate) fn out_json_line(part: &impl Serialize) -> Result<(), NotWritten> {
+    out(&tame_json(serde_json::to_string(part).expect("a result is JSON")))
 }

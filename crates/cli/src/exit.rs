@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use guildhall::kernel::{Limit, Msat, Outcome, Refusal};
+use guildhall::kernel::{InvoiceError, Limit, Msat, Outcome, Refusal, SessionError, TreasuryError};
 use guildhall::local::JournalError;
 use guildhall::providers::NoPrice;
 use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI, TranscriptError, WalletError};
@@ -81,6 +81,13 @@ impl Failure {
         Failure { exit: Exit::Refused, message: message.into() }
     }
 
+    /// The failure of a payment to an invoice that was typed. An invoice that can never be paid is wrong input.
+    pub(crate) fn of_typed_invoice(why: HallError) -> Failure {
+        let is_wrong = matches!(&why, HallError::Wallet(WalletError::Invoice(why)) if can_never_be_paid(why));
+        let failure = Failure::from(why);
+        if is_wrong { Failure { exit: Exit::Usage, ..failure } } else { failure }
+    }
+
     pub(crate) fn failed(message: impl Into<String>) -> Failure {
         Failure { exit: Exit::Failed, message: message.into() }
     }
@@ -95,7 +102,7 @@ impl From<HallError> for Failure {
                     "a budget of {asked} is too small: this agent with this model needs at least {minimum}. Nothing was spent"
                 ));
             }
-            HallError::Journal(why) => (of_journal(why), String::new()),
+            HallError::Journal(why) => (of_journal(why), journal_advice(why).to_owned()),
             HallError::SessionEngine(_) | HallError::Newer { .. } => (Exit::Failed, String::new()),
             HallError::Damaged(_) => (Exit::Failed, ". To check the journal, run `guildhall verify`".to_owned()),
             HallError::NoSetup { .. } => {
@@ -106,6 +113,9 @@ impl From<HallError> for Failure {
                 (Exit::Temporary, format!(". To see the session, run `guildhall show {id}`. Then try again"))
             }
             HallError::NothingToResume(_) => (Exit::Refused, ". To start again, run `guildhall run \"…\"`".to_owned()),
+            HallError::NoWorkYet(id) => {
+                (Exit::Refused, format!(". To start work, run `guildhall run --session {id} --budget AMOUNT \"…\"`"))
+            }
             HallError::HasEnded(id) => (
                 Exit::Refused,
                 format!(
@@ -217,24 +227,53 @@ impl From<NotWritten> for Failure {
     }
 }
 
+/// Whether an invoice can't be paid by any session at any time.
+fn can_never_be_paid(why: &InvoiceError) -> bool {
+    match why {
+        InvoiceError::NoAmount
+        | InvoiceError::Fractional { .. }
+        | InvoiceError::Expired
+        | InvoiceError::TooLong
+        | InvoiceError::OtherNetwork { .. }
+        | InvoiceError::Ours
+        | InvoiceError::Used => true,
+        InvoiceError::NotConnected | InvoiceError::OtherAmount { .. } | InvoiceError::TooMuch { .. } => false,
+    }
+}
+
 fn of_wallet(why: &WalletError) -> Exit {
     match why {
         WalletError::Busy(_) => Exit::Temporary,
+        // Typed input that can never work.
         WalletError::Decode(_)
         | WalletError::PlaySession(_)
         | WalletError::NoPayment(_)
         | WalletError::NotFrozen(_)
-        | WalletError::WrongPreimage
-        | WalletError::NotConnected
+        | WalletError::WrongPreimage => Exit::Usage,
+        // The state of the wallet, of a session or of a payment.
+        WalletError::NotConnected
         | WalletError::NoKey
-        | WalletError::NoAdminKey => Exit::Usage,
-        WalletError::Server(_)
+        | WalletError::NoAdminKey
+        | WalletError::Server(_)
         | WalletError::Invoice(_)
         | WalletError::SessionLimit { .. }
         | WalletError::WasPaid(_)
         | WalletError::Insolvent { .. }
         | WalletError::OldRate { .. } => Exit::Wallet,
     }
+}
+
+/// What to do about a payment that another payment waits for.
+fn journal_advice(why: &JournalError) -> &'static str {
+    if is_still_paying(why) { ". To see the payment, run `guildhall payments`" } else { "" }
+}
+
+fn is_still_paying(why: &JournalError) -> bool {
+    matches!(
+        why,
+        JournalError::Treasury(TreasuryError::StillPaying { .. })
+            | JournalError::Account { source: SessionError::StillPaying { .. }, .. }
+    )
 }
 
 fn of_journal(why: &JournalError) -> Exit {
@@ -248,6 +287,7 @@ fn of_journal(why: &JournalError) -> Exit {
         JournalError::Treasury(_) | JournalError::SessionLimit { .. } => Exit::Wallet,
         JournalError::Stopped { why } => of_journal(why),
         JournalError::UnknownSession { .. } => Exit::Usage,
+        why if is_still_paying(why) => Exit::Wallet,
         JournalError::SessionExists { .. } | JournalError::Account { .. } => Exit::Refused,
         JournalError::NotDurable { .. }
         | JournalError::Damaged { .. }

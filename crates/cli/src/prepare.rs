@@ -118,8 +118,9 @@ impl Prepared {
             warn_of_models(&self.hall, &staffing, files);
         }
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
-        note(&format!("{named}, at most {most}, {}", at_rate(self.hall.models().rate())));
         let of_wallet = staffing.fees.is_some();
+        let play = if of_wallet { "" } else { "; play money" };
+        note(&format!("{named}, at most {most}, {}{play}", at_rate(self.hall.models().rate())));
         if let Some(id) = self.after.as_ref().or(self.within.as_ref()).filter(|_| of_wallet) {
             note(&format!("session {id} pays with the money of the wallet"));
         }

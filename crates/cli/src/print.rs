@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 use guildhall::agent::is_unseen;
 
 use crate::markdown;
@@ -19,6 +19,10 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+
+/// Black on white. Themes change the first 16 colours, and not these.
+pub(crate) const QR: Style =
+    Style::new().fg_color(Some(Color::Ansi256(Ansi256Color(16)))).bg_color(Some(Color::Ansi256(Ansi256Color(231))));
 
 /// The longest rule, in columns.
 const RULE_COLUMNS_MAX: usize = 80;
@@ -103,6 +107,11 @@ pub(crate) fn warn(line: &str) {
     if screen::level() > Level::Quiet {
         say_in(WARN, line);
     }
+}
+
+/// A number of things, with the plural where it belongs: `1 request`, `2 requests`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// Makes text from outside safe for a terminal: one line without invisible characters, cut to this length.

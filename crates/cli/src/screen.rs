@@ -302,6 +302,14 @@ fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Whether stdout shows colours: it is a terminal that can, and the person has not turned them off.
+pub(crate) fn stdout_has_colours() -> bool {
+    match AutoStream::choice(&io::stdout()) {
+        ColorChoice::Never => false,
+        ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => true,
+    }
+}
+
 /// Returns the width of stderr, if stderr is a terminal.
 pub(crate) fn stderr_columns() -> Option<usize> {
     size(&io::stderr()).map(|(columns, _)| columns)

@@ -540,6 +540,7 @@ impl fmt::Display for Continue {
 /// Prints how the work ended and what to type next.
 fn advise(ended: &Ended, command: Continue) {
     let id = &ended.session;
+    let money = if ended.setup.staffing.fees.is_some() { "the money of the wallet" } else { "play money" };
     if ended.late > Msat::ZERO {
         let amount = both(ended.late, &ended.setup.staffing.rate);
         say_in(WARN, &late(id, &ended.setup.brief.path, &amount));
@@ -558,7 +559,7 @@ fn advise(ended: &Ended, command: Continue) {
         Outcome::Done => {
             let task = if command == Continue::Run { " \"…\"" } else { "" };
             note(&format!(
-                "session {id} is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall {command} --continue {id}{task}"
+                "session {id}, with {money}, is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall {command} --continue {id}{task}"
             ));
         }
         Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(
@@ -588,7 +589,9 @@ fn advise(ended: &Ended, command: Continue) {
             let flag = if overrun { " --allow-overrun" } else { "" };
             say_in(
                 WARN,
-                &format!("session {id} is saved. To continue, run: guildhall {command} --continue {id}{flag}"),
+                &format!(
+                    "session {id}, with {money}, is saved. To continue, run: guildhall {command} --continue {id}{flag}"
+                ),
             );
         }
         Outcome::Cancelled => say_in(WARN, &format!("{what}. To continue, run: guildhall {command} --continue {id}")),

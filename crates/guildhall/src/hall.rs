@@ -87,6 +87,9 @@ pub enum HallError {
     /// The session has no request that could be resumed.
     #[error("session {0} has nothing to resume: the program ended before the task was stored")]
     NothingToResume(SessionId),
+    /// The session was funded and has no request yet.
+    #[error("no work was started in session {0}, which has the money of the wallet")]
+    NoWorkYet(SessionId),
     /// The session's newest work has ended.
     #[error("session {0} has ended")]
     HasEnded(SessionId),

@@ -105,11 +105,11 @@ pub use setup::{Request, Root, Setup, Staffing};
 pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
 pub use topup::ToppedUp;
-pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, TranscriptError, WrittenTranscripts};
+pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, TranscriptError, WrittenTranscripts, timestamp};
 #[cfg(feature = "lightning")]
 pub use treasury::{
-    Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Payouts, Posting, Refund, RefundQuote, Resolution,
-    TreasuryLimits, WalletError, WalletView,
+    Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Payouts, PostedAt, Posting, Refund, RefundQuote,
+    Resolution, TreasuryLimits, WalletError, WalletView,
 };
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use verification::{Checked, Findings};

@@ -12,7 +12,7 @@ use guildhall_local::{Holder, Order, SessionId, unix_now};
 use serde::Deserialize;
 
 use crate::hall::{Ending, Hall, HallError, Instruction};
-use crate::setup::{Request, newest_root};
+use crate::setup::{newest_request, newest_root};
 use crate::undertaking::account;
 
 /// How long to wait until the process that runs the session has read an order.
@@ -110,8 +110,7 @@ impl Hall {
 
     /// Returns the path of the newest root of a session.
     pub async fn root(&self, id: &SessionId) -> Result<Path, HallError> {
-        let request = Request::newest(&self.journal().account(id).await?);
-        Ok(request.ok_or_else(|| HallError::NothingToResume(id.clone()))?.root)
+        Ok(newest_request(self.journal(), id).await?.root)
     }
 
     /// Whether a root can hold this money in addition to the top-ups that wait in its inbox.

@@ -18,6 +18,7 @@ use crate::setup::{Request, Root, Setup};
 use crate::stored::{UnreadableText, stored_text};
 use crate::tasks::Tasks;
 use crate::topup::late_money;
+use crate::undertaking::label;
 
 /// The result of a request that has ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +107,10 @@ pub struct View {
 impl View {
     /// Reads a session. A session that was changed after it was stored is an error.
     pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
-        let Contents { row, facts, account, account_before_form_3, head } = journal.contents(id).await?;
+        let Contents { mut row, facts, account, account_before_form_3, head } = journal.contents(id).await?;
+        if let Some(label) = funded_label(journal, &account).await {
+            row.label = label;
+        }
         let request = Request::newest(&account);
         let root = match &request {
             // A root can be shown and billed without its settings.
@@ -158,6 +162,15 @@ impl View {
     pub fn ended(&self) -> bool {
         self.report.is_some()
     }
+}
+
+/// The label of a session that was funded before its first request: the task of that request. Its row was stored before anybody
+/// knew the task.
+async fn funded_label(journal: &Journal, account: &[SessionFact]) -> Option<String> {
+    let Some(SessionFact::Opened { .. }) = account.first() else { return None };
+    let root = Request::first(account)?.read(journal).await.ok()?.ok()?;
+    let task = stored_text(journal, root.setup.brief.task).await.ok()?;
+    Some(Tasks::read(&task).map_or_else(|| label(&task), |tasks| label(&tasks.label())))
 }
 
 /// A session that can't be read.

@@ -170,6 +170,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// Returns the first request of an account, if there is any.
+    pub(crate) fn first(account: &[SessionFact]) -> Option<Request> {
+        account.iter().find_map(Request::of)
+    }
+
     /// Returns the newest request of an account, if there is any.
     pub(crate) fn newest(account: &[SessionFact]) -> Option<Request> {
         account.iter().rev().find_map(Request::of)
@@ -213,9 +218,17 @@ pub struct Root {
 
 /// Reads the newest root of a session.
 pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
-    let request = Request::newest(&journal.account(id).await?);
-    let request = request.ok_or_else(|| HallError::NothingToResume(id.clone()))?;
-    request.read(journal).await?.map_err(unreadable)
+    newest_request(journal, id).await?.read(journal).await?.map_err(unreadable)
+}
+
+/// Reads the newest request of a session.
+pub(crate) async fn newest_request(journal: &Journal, id: &SessionId) -> Result<Request, HallError> {
+    let account = journal.account(id).await?;
+    let is_funded = matches!(account.first(), Some(SessionFact::Opened { .. }));
+    Request::newest(&account).ok_or_else(|| {
+        let id = id.clone();
+        if is_funded { HallError::NoWorkYet(id) } else { HallError::NothingToResume(id) }
+    })
 }
 
 /// Reads the agents of each root of a session, or why the settings of a root can't be read.

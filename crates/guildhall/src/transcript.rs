@@ -24,6 +24,7 @@ use crate::setup::{Staffing, readable_staffings};
 use crate::stored::{UnreadableText, stored_text};
 
 pub use self::files::WrittenTranscripts;
+pub use self::line::timestamp;
 use self::line::{Line, Place};
 pub(crate) use self::live::{LiveTranscripts, OpenTranscripts, ReadyTranscripts, TranscriptFailure};
 

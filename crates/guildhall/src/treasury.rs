@@ -16,7 +16,7 @@ use guildhall_kernel::{
 use guildhall_lightning::{DecodeError, DecodedInvoice, LightningError, Lnbits, WalletKey, WalletUrl};
 use guildhall_local::{Holder, SessionId, TreasuryBatch, TreasuryCursor, hash_text, unix_now};
 
-pub use self::books::{Entry, Ledger, Posting};
+pub use self::books::{Entry, Ledger, PostedAt, Posting};
 pub use self::fund::{Funding, FundingEnd};
 pub use self::refund::{PaymentView, Refund, RefundQuote, Resolution};
 pub(crate) use self::worker::TreasuryWorker;

@@ -253,9 +253,7 @@ impl Undertaking {
         let project = self.hall.project().display().to_string();
         let task = match &self.entry {
             Entry::Tasks(tasks) => tasks.label(),
-            Entry::Default | Entry::Named(_) | Entry::Given(_) => {
-                self.task.split_whitespace().collect::<Vec<_>>().join(" ")
-            }
+            Entry::Default | Entry::Named(_) | Entry::Given(_) => self.task.clone(),
         };
         let label = label(&self.hall.redactor().text(TextKind::Task, &task).says);
         let new = NewSession { id: id.clone(), created_at: unix_now(), project, label };
@@ -502,9 +500,10 @@ pub(crate) async fn account(journal: &Journal, id: &SessionId) -> Result<Session
 }
 
 /// The text of a task that lists of sessions show.
-fn label(task: &str) -> String {
+pub(crate) fn label(task: &str) -> String {
+    let task = task.split_whitespace().collect::<Vec<_>>().join(" ");
     match task.char_indices().nth(LABEL_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &task[..end]),
-        None => task.to_owned(),
+        None => task,
     }
 }

@@ -25,8 +25,12 @@ Examples:
   guildhall fund 500sat --session brave-otter   more money for a session
   guildhall run --session brave-otter --budget 500sat \"Which of our endpoints have no test?\"
 
-The invoice is stored before it is printed. Press Ctrl-C to stop waiting: the invoice stays payable, also after it has expired, and \
-every later command that uses the wallet credits the payment.";
+The invoice is stored before it is printed. Press Ctrl-C to stop waiting: the invoice stays payable, also after it has expired. A \
+payment that nobody waited for is credited by a later command: by `close ID`, and by `run` and `chat` with --session, before they \
+begin; by `fund` while it waits; by `run --continue`, `chat --continue` and `resume` of a funded session while they work.
+
+With --output json, `fund` prints one line as soon as there is an invoice: session, invoice, payment, amount_msat, expires. When \
+the waiting has ended, it prints one more line: session, paid, free_msat. With --no-wait, it prints only the first.";
 
 pub(super) const CLOSE_EXAMPLES: &str = "\
 Examples:

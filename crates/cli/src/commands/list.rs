@@ -8,7 +8,7 @@ use guildhall::local::{JournalError, UnixMs, unix_now};
 use guildhall::{Charges, HallError, Lack, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
 
-use crate::amount::sats;
+use crate::amount::{kind_json, sats};
 use crate::args::{LsArgs, Output};
 use crate::commands::out_json;
 use crate::commands::run::here;
@@ -27,9 +27,9 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
         Output::Text if listed.is_empty() => note("no sessions yet. To start one, run: guildhall run \"…\""),
         Output::Text => {
             let (now, rows) = (unix_now(), listed.iter().map(Row::of).collect::<Vec<_>>());
-            let mut widths = [0; 3];
+            let mut widths = [0; 4];
             for row in &rows {
-                let own = [row.id, &row.state, &row.cost].map(width);
+                let own = [row.id, &row.state, &row.cost, row.kind].map(width);
                 widths = std::array::from_fn(|at| widths[at].max(own[at]));
             }
             rows.iter().try_for_each(|row| out(&row.text(widths, now)))?;
@@ -70,6 +70,8 @@ struct Row<'a> {
     style: Style,
     created_at: UnixMs,
     cost: String,
+    /// `play` or `wallet`: the money that the session has.
+    kind: &'static str,
     label: String,
 }
 
@@ -79,24 +81,24 @@ impl<'a> Row<'a> {
             Ok(view) => (&view.row, state(view), cost(view), rehearsed(view)),
             Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
         };
-        let of_wallet = session.as_ref().is_ok_and(|view| view.kind != SessionKind::Play);
-        let wallet = if of_wallet { " (wallet)" } else { "" };
-        let (style, label) = (style(session.as_ref().ok()), format!("{}{wallet}{rehearsed}", tame(&row.label, 60)));
-        Row { id: row.id.as_str(), state, style, created_at: row.created_at, cost, label }
+        let kind = session.as_ref().map_or("", |view| kind_json(&view.kind));
+        let (style, label) = (style(session.as_ref().ok()), format!("{}{rehearsed}", tame(&row.label, 60)));
+        Row { id: row.id.as_str(), state, style, created_at: row.created_at, cost, kind, label }
     }
 
-    /// Returns the line, with columns of these widths: id, state and cost.
-    fn text(&self, [id_width, state_width, cost_width]: [usize; 3], now: UnixMs) -> String {
-        let Row { id, state, style, cost, label, .. } = self;
+    /// Returns the line, with columns of these widths: id, state, cost and kind of money.
+    fn text(&self, [id_width, state_width, cost_width, kind_width]: [usize; 4], now: UnixMs) -> String {
+        let Row { id, state, style, cost, kind, label, .. } = self;
         let age = age(Duration::from_millis(now.0.saturating_sub(self.created_at.0)));
-        let line = format!("{id:<id_width$}  {style}{state:<state_width$}{style:#}  {age:>3}  {cost:>cost_width$}  ");
+        let line = format!("{id:<id_width$}  {style}{state:<state_width$}{style:#}  {age:>3}  {cost:>cost_width$}");
+        let line = format!("{line}  {kind:<kind_width$}  ");
         match stdout_columns() {
             None => format!("{line}{label}"),
             // The label is cut to the rest of the row. If the row has too little room, the line is wrapped.
             Some(columns) if columns >= width(&line) + LABEL_COLUMNS_MIN => {
                 format!("{line}{}", cut(label, columns - width(&line)))
             }
-            Some(columns) => wrap(&format!("{id} {style}{state}{style:#} {age} {cost} {label}"), columns),
+            Some(columns) => wrap(&format!("{id} {style}{state}{style:#} {age} {cost} {kind} {label}"), columns),
         }
     }
 }
@@ -135,6 +137,8 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
         "created_at_ms": row.created_at.0,
         "project": row.project,
         "task": row.label,
+        "kind": view.map(|view| kind_json(&view.kind)),
+        "free_msat": view.map(|view| view.free),
         "models": view.and_then(|view| view.root.as_ref()).map(|root| root.setup.staffing.models()),
         "used_msat": view.map(|view| view.charges.used),
         "estimated_msat": view.map(|view| view.charges.estimated),
@@ -151,7 +155,8 @@ pub(crate) fn state(view: &View) -> String {
         (Some(holder), None, _) => format!("at work in process {}", holder.pid),
         (_, Some(report), _) => ending(report.outcome, view.out_of_tokens),
         (None, None, Some(_)) => "interrupted: resume".to_owned(),
-        (None, None, None) => "never begun".to_owned(),
+        (None, None, None) if view.kind == SessionKind::Play => "never begun".to_owned(),
+        (None, None, None) => "no work yet".to_owned(),
     }
 }
 

@@ -1,27 +1,22 @@
-//! `wallet`, `fund`, `close`, `payments` and `ledger`: the money of a wallet.
+//! `wallet`, `close` and `payments`: the wallet, and what leaves it.
 
 use std::time::Duration;
 
-use guildhall::kernel::{FailedBecause, Msat, PaymentEnd, Quantity};
+use guildhall::kernel::{FailedBecause, Msat, PaymentEnd, PaymentHash, Quantity};
 use guildhall::lightning::{PlainHttp, WalletUrl};
-use guildhall::local::{SessionId, UnixMs, unix_now};
-use guildhall::{
-    DatedRate, Entry, Funding, FundingEnd, Hall, Ledger, PaymentView, Payouts, Posting, Resolution, WalletView,
-};
-use qrcode::QrCode;
-use qrcode::render::unicode::Dense1x2;
+use guildhall::local::SessionId;
+use guildhall::{DatedRate, Hall, HallError, PaymentView, Payouts, Resolution, WalletView};
 use serde_json::{Value, json};
 
 use crate::amount::{both, sats};
 use crate::args::Output;
-use crate::args::money::{
-    CloseArgs, FundArgs, LedgerArgs, PaymentsAction, PaymentsArgs, Switch, WalletAction, WalletArgs,
-};
+use crate::args::money::{CloseArgs, PaymentsAction, PaymentsArgs, Switch, WalletAction, WalletArgs};
+use crate::commands::fund::{Unpaid, unpaid};
 use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::print::{WARN, note, out, say_in};
-use crate::screen::stdout_columns;
+use crate::print::{WARN, count, note, out, say_in};
+use crate::watch::Signals;
 use crate::world::World;
 
 /// How long `close` waits for its payment. A payment that takes longer continues with any later command.
@@ -29,9 +24,6 @@ const REFUND_WAIT: Duration = Duration::from_mins(1);
 
 /// How long `payments` and `wallet` let the wallet work.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
-
-/// The empty margin of a QR code, which scanners need.
-const QUIET_ZONE: u32 = 4;
 
 /// Shows, connects or changes the wallet.
 pub(crate) async fn wallet(world: &World, args: WalletArgs) -> Result<Exit, Failure> {
@@ -61,9 +53,10 @@ pub(crate) async fn wallet(world: &World, args: WalletArgs) -> Result<Exit, Fail
             hall.wallet().await?
         }
     };
+    let unpaid = unpaid(&hall, None).await?;
     match args.output.output {
-        Output::Json => out_json(&wallet_json(&view))?,
-        Output::Text => show_wallet(&view, hall.models().rate())?,
+        Output::Json => out_json(&wallet_json(&view, &unpaid))?,
+        Output::Text => show_wallet(&view, &unpaid, hall.models().rate())?,
     }
     for (payee, variable) in world.keyless_payees() {
         say_in(WARN, &format!("the variable {variable} is not set, so the fees of payee {payee} wait"));
@@ -71,7 +64,7 @@ pub(crate) async fn wallet(world: &World, args: WalletArgs) -> Result<Exit, Fail
     Ok(if view.frozen.is_empty() && view.trouble.is_none() { Exit::Done } else { Exit::Wallet })
 }
 
-fn show_wallet(view: &WalletView, rate: &DatedRate) -> Result<(), Failure> {
+fn show_wallet(view: &WalletView, unpaid: &[Unpaid], rate: &DatedRate) -> Result<(), Failure> {
     out(&format!("wallet    {} at {}", view.wallet, view.url))?;
     let balance = view.balance.map_or_else(|| "not known now".to_owned(), |balance| both(balance, rate));
     out(&format!("has       {balance}"))?;
@@ -79,6 +72,9 @@ fn show_wallet(view: &WalletView, rate: &DatedRate) -> Result<(), Failure> {
     let (sessions, payees) = (sats(view.owed_to_sessions), sats(view.owed_to_payees));
     out(&format!("owes      {} ({sessions} to sessions, {payees} to payees)", both(owed, rate)))?;
     out(&format!("payouts   {}", if view.payouts_allowed { "on" } else { "off: fees wait" }))?;
+    for invoice in unpaid {
+        out(&format!("invoice   for session {}: {invoice}", invoice.session()))?;
+    }
     if !view.frozen.is_empty() {
         let payments = view.frozen.join(" ");
         say_in(
@@ -97,87 +93,12 @@ fn show_wallet(view: &WalletView, rate: &DatedRate) -> Result<(), Failure> {
     Ok(())
 }
 
-fn wallet_json(view: &WalletView) -> Value {
+fn wallet_json(view: &WalletView, unpaid: &[Unpaid]) -> Value {
     json!({
         "wallet": view.wallet, "url": view.url, "balance_msat": view.balance, "owed_to_sessions_msat": view.owed_to_sessions,
         "owed_to_payees_msat": view.owed_to_payees, "payouts": view.payouts_allowed, "frozen": view.frozen,
-        "trouble": view.trouble,
+        "trouble": view.trouble, "unpaid_invoices": unpaid.iter().map(Unpaid::json).collect::<Vec<_>>(),
     })
-}
-
-/// Makes an invoice for a session and waits until it is paid.
-pub(crate) async fn fund(world: &World, args: FundArgs) -> Result<Exit, Failure> {
-    let hall = world.hall(here()?)?;
-    let session = match &args.session {
-        Some(typed) => Some(typed.find(&hall).await?),
-        None => None,
-    };
-    let money = whole_sats(args.amount.msat(hall.models().rate()))?;
-    let funding = hall.fund(session.as_ref(), money).await?;
-    let is_text = args.output.output == Output::Text;
-    if is_text {
-        show_invoice(&funding, hall.models().rate())?;
-    }
-    let id = &funding.session;
-    let end = if args.no_wait {
-        None
-    } else {
-        tokio::select! {
-            end = hall.wait_for_funding(&funding) => Some(end?),
-            _ = tokio::signal::ctrl_c() => None,
-        }
-    };
-    if !is_text {
-        let paid = matches!(end, Some(FundingEnd::Paid { .. }));
-        out_json(&json!({
-            "session": id, "invoice": funding.invoice, "payment": funding.payment, "amount_msat": funding.money,
-            "expires": funding.expires, "paid": paid,
-        }))?;
-    }
-    Ok(match end {
-        Some(FundingEnd::Paid { free }) => {
-            note(&format!("paid: session {id} has {} of the wallet's money", both(free, hall.models().rate())));
-            note(&format!("to use it, run: guildhall run --session {id} --budget {}sat \"…\"", free.get() / 1000));
-            Exit::Done
-        }
-        Some(FundingEnd::Expired) => {
-            note(
-                "the invoice has expired and was not paid. A late payment still counts. For a new invoice, run the command again",
-            );
-            Exit::Wallet
-        }
-        None if args.no_wait => Exit::Done,
-        None => {
-            note(&format!("the invoice stays payable. To see whether it was paid, run: guildhall close {id}"));
-            Exit::Interrupted
-        }
-    })
-}
-
-/// Lightning servers make invoices for whole sats.
-fn whole_sats(money: Msat) -> Result<Msat, Failure> {
-    if money.get().is_multiple_of(1000) && money > Msat::ZERO {
-        return Ok(money);
-    }
-    Err(Failure::usage(format!(
-        "an invoice is for a whole number of sats, and {} is not: give one, such as 2000sat",
-        sats(money)
-    )))
-}
-
-fn show_invoice(funding: &Funding, rate: &DatedRate) -> Result<(), Failure> {
-    let minutes = funding.expires.0.saturating_sub(unix_now().0) / 60_000;
-    out(&format!("session {}, with the money of the wallet", funding.session))?;
-    out(&format!("pay {} within {minutes} minutes:", both(funding.money, rate)))?;
-    // A QR code is for a person at a terminal. Upper case makes it smaller.
-    if let (Some(columns), Ok(code)) = (stdout_columns(), QrCode::new(funding.invoice.to_ascii_uppercase())) {
-        let size = code.width() + 2 * QUIET_ZONE as usize;
-        if size <= columns {
-            out(&code.render::<Dense1x2>().quiet_zone(true).build())?;
-        }
-    }
-    out(&funding.invoice)?;
-    Ok(())
 }
 
 /// Quotes or makes the refund of a session.
@@ -192,16 +113,25 @@ pub(crate) async fn close(world: &World, args: CloseArgs) -> Result<Exit, Failur
 
 async fn quote(hall: &Hall, id: &SessionId, output: Output) -> Result<Exit, Failure> {
     let quote = hall.refund_quote(id).await?;
+    let (unpaid, held) = (unpaid(hall, Some(id)).await?, hall.journal().folded_account(id).await?.withdrawing());
     let rate = hall.models().rate();
     match output {
         Output::Json => out_json(&json!({
-            "session": id, "free_msat": quote.free, "payable_msat": quote.payable, "fee_max_msat": quote.fee_max,
-            "at_work_msat": quote.at_work,
+            "session": id, "money": "wallet", "free_msat": quote.free, "payable_msat": quote.payable,
+            "fee_max_msat": quote.fee_max, "at_work_msat": quote.at_work, "payment": held.map(|(payment, _)| payment),
+            "held_msat": held.map_or(Msat::ZERO, |(_, money)| money),
+            "unpaid_invoices": unpaid.iter().map(Unpaid::json).collect::<Vec<_>>(),
         }))?,
         Output::Text => {
             out(&format!("session {id} has {} free, with the money of the wallet", both(quote.free, rate)))?;
             if quote.at_work > Msat::ZERO {
                 out(&format!("{} more are granted to work that has not ended", both(quote.at_work, rate)))?;
+            }
+            if let Some(held) = held {
+                out(&format!("{} more: see `guildhall payments`", under_way(held)))?;
+            }
+            for invoice in &unpaid {
+                out(&format!("invoice for {invoice}"))?;
             }
             if quote.payable > Msat::ZERO {
                 let fee = sats(quote.fee_max);
@@ -216,13 +146,21 @@ async fn quote(hall: &Hall, id: &SessionId, output: Output) -> Result<Exit, Fail
     Ok(Exit::Done)
 }
 
+/// The money that is held for a payment that has not ended.
+pub(crate) fn under_way((payment, money): (PaymentHash, Msat)) -> String {
+    format!("payment {payment} is under way and holds {}", sats(money))
+}
+
 async fn refund(hall: &Hall, id: &SessionId, invoice: &str, output: Output) -> Result<Exit, Failure> {
-    let refund = hall.refund(id, invoice).await?;
-    note(&format!("paying {} to the invoice; payment {}", both(refund.money, hall.models().rate()), refund.payment));
-    let (view, unfinished) = tokio::select! {
-        view = hall.wait_for_payment(refund.payment, REFUND_WAIT) => (view?, Exit::Wallet),
-        _ = tokio::signal::ctrl_c() => (hall.payment(refund.payment).await?, Exit::Interrupted),
+    let refund = hall.refund(id, invoice).await.map_err(Failure::of_typed_invoice)?;
+    let mut signals = Signals::listen()?;
+    let amount = both(refund.money, hall.models().rate());
+    note(&format!("paying {amount} of the wallet's money to the invoice; payment {}", refund.payment));
+    let unfinished = tokio::select! {
+        waited = hall.wait_for_payment(refund.payment, REFUND_WAIT) => waited.map(|_| Exit::Wallet)?,
+        () = signals.any() => Exit::Interrupted,
     };
+    let view = hall.payment(refund.payment).await?;
     if output == Output::Json {
         out_json(&payment_json(&view))?;
     } else {
@@ -233,9 +171,26 @@ async fn refund(hall: &Hall, id: &SessionId, invoice: &str, output: Output) -> R
         Some(PaymentEnd::Failed(_)) => Exit::Wallet,
         None => {
             note("the payment has not ended. Its money stays held. To see it and to continue, run: guildhall payments");
+            say_why_payments_wait(hall).await?;
             unfinished
         }
     })
+}
+
+/// Says why payments wait, as far as it is known.
+async fn say_why_payments_wait(hall: &Hall) -> Result<(), Failure> {
+    if hall.treasury().await?.frozen().next().is_some() {
+        note(
+            "nothing is paid now, because the wallet made a payment that this hall does not know. To see it, run: guildhall wallet",
+        );
+    }
+    if let Some(holder) = hall.asks_the_wallet().await? {
+        note(&format!(
+            "process {} asks the wallet now, and payments wait for it. If it is stopped, end it",
+            holder.pid
+        ));
+    }
+    Ok(())
 }
 
 /// Lists the payments, or ends one.
@@ -243,7 +198,7 @@ pub(crate) async fn payments(world: &World, args: PaymentsArgs) -> Result<Exit, 
     let hall = world.hall(here()?)?;
     if let Some(PaymentsAction::Resolve { payment, paid, .. }) = &args.action {
         let how = match paid {
-            Some(preimage) => Resolution::paid(preimage).map_err(guildhall::HallError::from)?,
+            Some(preimage) => Resolution::paid(preimage).map_err(HallError::from)?,
             None => Resolution::Failed,
         };
         hall.resolve_payment(*payment, how).await?;
@@ -252,10 +207,17 @@ pub(crate) async fn payments(world: &World, args: PaymentsArgs) -> Result<Exit, 
     let payments = hall.payments().await?;
     match args.output.output {
         Output::Json => out_json(&payments.iter().map(payment_json).collect::<Vec<_>>())?,
-        Output::Text if payments.is_empty() => note("no payments yet"),
-        Output::Text => payments.iter().try_for_each(|payment| out(&payment_line(payment)))?,
+        Output::Text if payments.is_empty() => note("no money of the wallet was paid to anybody yet"),
+        Output::Text => {
+            note("payments with the money of the wallet, the newest first:");
+            payments.iter().try_for_each(|payment| out(&payment_line(payment)))?;
+        }
     }
-    Ok(if payments.iter().any(|payment| payment.end.is_none()) { Exit::Wallet } else { Exit::Done })
+    if payments.iter().all(|payment| payment.end.is_some()) {
+        return Ok(Exit::Done);
+    }
+    say_why_payments_wait(&hall).await?;
+    Ok(Exit::Wallet)
 }
 
 fn payment_line(view: &PaymentView) -> String {
@@ -265,7 +227,10 @@ fn payment_line(view: &PaymentView) -> String {
         Some(PaymentEnd::Failed(FailedBecause::Expired)) => "failed: its invoice expired".to_owned(),
         Some(PaymentEnd::Failed(FailedBecause::Person)) => "failed: a person said so".to_owned(),
         None if view.attempts == 0 => "waits".to_owned(),
-        None => format!("unknown after {} requests: {} stay held", view.attempts, sats(held(view))),
+        None => {
+            let requests = count(usize::try_from(view.attempts).unwrap_or(usize::MAX), "request");
+            format!("unknown after {requests}: {} stay held", sats(held(view)))
+        }
     };
     format!("{}  {:>10}  {}  {state}", view.payment, sats(view.money), view.from)
 }
@@ -285,59 +250,4 @@ fn payment_json(view: &PaymentView) -> Value {
         "payment": view.payment, "from": view.from, "amount_msat": view.money, "fee_max_msat": view.fee_max, "state": state,
         "fee_msat": fee, "preimage": preimage, "attempts": view.attempts, "at": view.at, "expires": view.expires,
     })
-}
-
-/// Prints the ledger.
-pub(crate) async fn ledger(world: &World, args: LedgerArgs) -> Result<Exit, Failure> {
-    let hall = world.hall(here()?)?;
-    let session = match &args.session {
-        Some(typed) => Some(typed.find(&hall).await?),
-        None => None,
-    };
-    let ledger = hall.ledger().await?;
-    let postings: Vec<&Posting> = match &session {
-        Some(session) => ledger.of_session(session).collect(),
-        None => ledger.postings.iter().collect(),
-    };
-    match args.output.output {
-        Output::Json => out_json(&ledger_json(&ledger, &postings))?,
-        Output::Text if postings.is_empty() => note("no money of a wallet has moved yet"),
-        Output::Text => {
-            for posting in postings {
-                let Posting { from, to, money, what, .. } = posting;
-                out(&format!("{:>14}  {from} -> {to}: {what}", sats(*money)))?;
-            }
-            out("")?;
-            out(&format!("{:>14}  in the wallet", signed(ledger.in_wallet())))?;
-            for (entry, balance) in ledger.balances.iter().filter(|(entry, _)| **entry != Entry::Wallet) {
-                let owed = match entry {
-                    Entry::House => "left for the house, which pays the providers".to_owned(),
-                    Entry::Wallet | Entry::Session(_) | Entry::Payee(_) | Entry::UnderWay(_) => {
-                        format!("owed to {entry}")
-                    }
-                };
-                out(&format!("{:>14}  {owed}", signed(*balance)))?;
-            }
-            note("what is in the wallet because of this hall is the sum of the lines below it");
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn signed(msat: i128) -> String {
-    let amount = sats(Msat::capped(msat.unsigned_abs()));
-    if msat < 0 { format!("-{amount}") } else { amount }
-}
-
-fn ledger_json(ledger: &Ledger, postings: &[&Posting]) -> Value {
-    let posting = |posting: &&Posting| {
-        let Posting { at, from, to, money, what } = posting;
-        json!({"at": at.map(|UnixMs(at)| at), "from": from.to_string(), "to": to.to_string(), "msat": money, "what": what})
-    };
-    let balances: Vec<Value> = ledger
-        .balances
-        .iter()
-        .map(|(entry, balance)| json!({"account": entry.to_string(), "msat": i64::try_from(*balance).ok()}))
-        .collect();
-    json!({"postings": postings.iter().map(posting).collect::<Vec<_>>(), "balances": balances})
 }

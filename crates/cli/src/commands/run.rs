@@ -8,6 +8,7 @@ use guildhall::Running;
 use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
 
+use crate::amount::kind_of_money;
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::local_server;
@@ -53,7 +54,8 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let signals = Signals::listen()?;
     let before = hall.journal().facts(&id, 1).await?;
     let running = hall.resume(&id).await?;
-    note(&format!("session {} continues", running.id()));
+    let money = kind_of_money(hall.journal().folded_account(&id).await?.kind());
+    note(&format!("session {id} continues, with {money}"));
     note_transcripts(&running);
     let talk = match running.root().close_when {
         CloseWhen::FinalText => None,

@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use guildhall::kernel::{Brief, Fact, Msat, Path, Report, SessionKind, Stored};
+use guildhall::kernel::{Brief, Fact, Msat, Path, PaymentHash, Report, SessionKind, Stored};
 use guildhall::local::SessionId;
 use guildhall::{Bill, DatedRate, Hall, Lack, Tasks, View};
 use serde_json::{Value, json};
 
-use crate::amount::{both, sats};
+use crate::amount::{both, kind_json, kind_of_money, sats};
 use crate::args::{Output, ShowArgs};
 use crate::bill::{Extent, Sheet, charges};
+use crate::commands::fund::{Unpaid, unpaid};
 use crate::commands::list::state;
+use crate::commands::money::under_way;
 use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::commands::stop::late;
@@ -36,6 +38,13 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
     let shown = Shown::find(&hall, &view, &all, args.id.contract.as_ref()).await?;
     let facts = all.iter().filter(|stored| args.facts && shown.includes(&stored.contract));
     let unreadable: Vec<String> = hall.unreadable_texts(&id).await?.iter().map(ToString::to_string).collect();
+    let payments = match view.kind {
+        SessionKind::Play => Payments::default(),
+        SessionKind::Wallet(_) => Payments {
+            unpaid: unpaid(&hall, Some(&id)).await?,
+            held: hall.journal().folded_account(&id).await?.withdrawing(),
+        },
+    };
     let rate = hall.models().rate();
     let sheet = sheet(&view, &shown, rate);
     match args.output.output {
@@ -46,7 +55,9 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "name": shown.names.get(&shown.path),
             "state": shown.state,
             "project": view.row.project,
-            "money": if view.kind == SessionKind::Play { "play" } else { "wallet" },
+            "money": kind_json(&view.kind),
+            "unpaid_invoices": payments.unpaid.iter().map(Unpaid::json).collect::<Vec<_>>(),
+            "held_msat": payments.held.map_or(Msat::ZERO, |(_, money)| money),
             "task": shown.task,
             "answer": shown.text,
             "failure": view.failure,
@@ -68,10 +79,17 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
                     out_wrapped(line)?;
                 }
             }
-            text(&view, &shown, &unreadable, sheet.as_ref())?;
+            text(&view, &shown, &payments, &unreadable, sheet.as_ref())?;
         }
     }
     Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Partial })
+}
+
+/// What is paid into and out of a session, and has not ended.
+#[derive(Default)]
+struct Payments {
+    unpaid: Vec<Unpaid>,
+    held: Option<(PaymentHash, Msat)>,
 }
 
 /// The contract that is shown: one that was named, or the newest root.
@@ -154,20 +172,26 @@ fn no_contract(id: &SessionId, path: &Path, names: &BTreeMap<Path, String>) -> F
     Failure::usage(format!("there is no contract {path} in session {id}: its contracts are {}{more}", some.join(", ")))
 }
 
-fn text(view: &View, shown: &Shown<'_>, unreadable: &[String], sheet: Option<&Sheet<'_>>) -> Result<(), Failure> {
+fn text(
+    view: &View,
+    shown: &Shown<'_>,
+    payments: &Payments,
+    unreadable: &[String],
+    sheet: Option<&Sheet<'_>>,
+) -> Result<(), Failure> {
     let row = &view.row;
     if let Some(brief) = shown.brief.filter(|_| shown.is_named) {
         let called = shown.names.get(&shown.path).map(String::as_str).unwrap_or_default();
         out_wrapped(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
         out_wrapped(&format!("agent    {}", brief.agent))?;
-        out_wrapped(&format!("granted  {}", sats(brief.grant.money)))?;
+        out_wrapped(&format!("granted  {}, {}", sats(brief.grant.money), kind_of_money(&view.kind)))?;
     } else {
         out_wrapped(&format!("{}  {}", row.id, shown.state))?;
     }
     out_wrapped(&format!("project  {}", tame(&row.project, 400)))?;
     out_wrapped(&format!("task     {}", tame_lines(shown.task.trim())))?;
-    if view.kind != SessionKind::Play && !shown.is_named {
-        out_wrapped(&format!("money    of the wallet; {} free", sats(view.free)))?;
+    if !shown.is_named {
+        money(view, payments)?;
     }
     for why in view.failure.iter().filter(|_| !shown.is_named) {
         out_wrapped(&format!("failure  {}", tame(why, 1000)))?;
@@ -191,6 +215,19 @@ fn text(view: &View, shown: &Shown<'_>, unreadable: &[String], sheet: Option<&Sh
     }
     if let Some(root) = view.root.as_ref().filter(|_| view.late > Msat::ZERO) {
         out_wrapped(&late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)))?;
+    }
+    Ok(())
+}
+
+/// Prints the kind of money that a session has, and what is on its way in and out.
+fn money(view: &View, Payments { unpaid, held }: &Payments) -> Result<(), Failure> {
+    let id = &view.row.id;
+    out_wrapped(&format!("money    {}; {} free", kind_of_money(&view.kind), sats(view.free)))?;
+    for invoice in unpaid {
+        out_wrapped(&format!("invoice  {invoice}. To see whether it was paid, run: guildhall close {id}"))?;
+    }
+    if let Some(held) = held {
+        out_wrapped(&format!("held     {}. To see it, run: guildhall payments", under_way(*held)))?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::args::VerifyArgs;
 use crate::commands::list::rehearsed;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::print::{BAD, NotWritten, note, out, say_in, tame};
+use crate::print::{BAD, NotWritten, count, note, out, say_in, tame};
 use crate::world::World;
 
 /// What a check by hashes alone can't detect.
@@ -28,6 +28,16 @@ pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Fail
         say_in(BAD, &tame(wrong, FINDING_CHARS_MAX));
     }
     found.sessions.iter().try_for_each(print_checked)?;
+    // The money of the wallet is checked with all sessions, and only if each of them is sound.
+    let treasury = hall.treasury().await?;
+    if id.is_none() && found.is_sound() && treasury.wallet().is_some() {
+        let invoices = count(treasury.invoices().count(), "invoice");
+        let payments = count(treasury.payments().count(), "payment");
+        out(&format!(
+            "the money of the wallet: {invoices}, {payments}; every payment fits the account of its session or \
+             payee, and every balance adds up"
+        ))?;
+    }
     if args.head.is_none() {
         note(LIMITS);
     }

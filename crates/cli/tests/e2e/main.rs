@@ -43,6 +43,7 @@ mod transcripts_files;
 mod trees;
 mod wallet;
 mod wallet_failures;
+mod wallet_screens;
 mod wallet_stops;
 mod watching;
 mod work;

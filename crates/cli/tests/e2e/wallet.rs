@@ -22,15 +22,14 @@ fn a_person_funds_a_session_works_and_gets_the_rest_back() {
     let team = format!("{}\n  accept: {{files: [notes.txt]}}", hires(&["ada"]));
     enlist(&bank.house, &[("lead", &team), ("ada", "budget:\n  fee: 110sat")]);
 
-    bank.guildhall(&["fund", "100sat"]).expect(2).says("no wallet is connected");
+    bank.guildhall(&["fund", "100sat"]).expect(6).says("no wallet is connected");
     let connected = bank.guildhall(&["wallet", "connect", &bank.server.url()]).expect(0);
     assert!(connected.stdout.contains("payouts   off"), "{}", connected.stdout);
     bank.guildhall(&["wallet", "payouts", "on"]).expect(0);
 
     // Ctrl-C leaves the invoice payable.
     let waiting = Running::start(bank.command(&["fund", "2000sat"]), "");
-    waiting.printed("lnbc");
-    sleep(Duration::from_millis(300));
+    waiting.showed("waiting for the payment; press Ctrl-C to stop waiting");
     waiting.interrupt();
     let left = waiting.end();
     assert_eq!(left.code(), 130, "{}", left.stderr);
@@ -163,11 +162,16 @@ fn wrong_keys_and_amounts_are_refused_with_the_reason() {
     for (amount, code, reason) in [
         ("0sat", 2, "0"),
         ("500msat", 2, "whole number of sats"),
-        ("10001sat", 6, "at most"),
+        ("0.5sat", 2, "whole number"),
+        ("10001sat", 2, "at most 10000 sat"),
         ("2100000000000001sat", 2, "21 million"),
     ] {
         bank.guildhall(&["fund", amount]).expect(code).says(reason);
     }
+    // The amount is below the limit, and the session is the reason.
+    let made = bank.guildhall(&["fund", "6000sat", "--no-wait", "--output", "json"]).expect(0).json();
+    let id = made["session"].as_str().unwrap();
+    bank.guildhall(&["fund", "6000sat", "--session", id]).expect(6).says("at most");
     let play = bank.house.run(&[]).json()["session"].as_str().unwrap_or_default().to_owned();
     if !play.is_empty() {
         bank.guildhall(&["close", &play]).expect(2).says("play money");

@@ -411,10 +411,11 @@ fn invoices_that_can_not_be_paid_are_refused_and_nothing_moves() {
         (TESTNET.to_owned(), "network"),
         (text(&bank.invoice_row(100, 1)), "expired"),
         (text(&bank.invoice_row(100, 60 * 60 * 25)), "more than a day"),
-        (bank.invoice(2000), "make an invoice for at most"),
     ] {
-        bank.guildhall(&["close", &refund.id, "--to", &invoice]).expect(6).says(reason);
+        bank.guildhall(&["close", &refund.id, "--to", &invoice]).expect(2).says(reason);
     }
+    let large = bank.invoice(2000);
+    bank.guildhall(&["close", &refund.id, "--to", &large]).expect(6).says("make an invoice for at most");
     let typed = format!("{}x", refund.invoice);
     bank.guildhall(&["close", &refund.id, "--to", &typed]).expect(2).says("not a Lightning invoice");
     assert_eq!((bank.proxy().count(PAY), bank.payments().len()), (0, 0));

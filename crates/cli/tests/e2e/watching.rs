@@ -85,7 +85,7 @@ fn same(text: &str) -> String {
 fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_the_bill() {
     insta::assert_snapshot!(shown_in(80, 24, &[]), @r"
     anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of
-      2026-11-15
+      2026-11-15; play money
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -119,7 +119,7 @@ fn a_terminal_of_40_columns_breaks_lines_at_words() {
     insta::assert_snapshot!(shown_in(40, 24, &[]), @r"
     anthropic/test-model, at most 2000 sat
       ($2.00), at $100000.00 per bitcoin, as
-      of 2026-11-15
+      of 2026-11-15; play money
     3 agents across 2 levels: lead | ada,
       bob
     session ID
@@ -156,7 +156,7 @@ fn a_terminal_of_40_columns_breaks_lines_at_words() {
 #[test]
 fn a_terminal_of_160_columns_shows_more_of_each_line() {
     insta::assert_snapshot!(shown_in(160, 50, &[]), @r"
-    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15
+    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15; play money
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -194,7 +194,8 @@ fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
       sat ($2.00), at
       $100000.00 per
       bitcoin, as of
-      2026-11-15
+      2026-11-15; play
+      money
     3 agents across 2
       levels: lead |
       ada, bob
@@ -257,7 +258,7 @@ fn a_pipe_gets_plain_lines() {
     assert_eq!(ended.stdout.trim(), ANSWER.trim(), "as the model wrote it");
     assert_lacks(&ended.stderr, &["\u{1b}", "\r", "⠋", "─"]);
     insta::assert_snapshot!(same(&ended.stderr), @r"
-    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15
+    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15; play money
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -307,7 +308,8 @@ fn verbose_adds_asks_and_tool_calls() {
     let answer = lines.iter().position(|line| line.contains("answer")).unwrap();
     lines[hires..answer].sort_by_key(|line| of_hire(line).unwrap_or_default());
     insta::assert_snapshot!(lines.join("\n"), @"
-    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15
+    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15; play
+      money
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?

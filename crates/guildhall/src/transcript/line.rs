@@ -3,7 +3,7 @@
 use guildhall_agent::{Part, RawCall, Reply, Stop, TextError, Wire, escape_unseen};
 use guildhall_kernel::{
     Answer, Ask, AskKey, Brief, Context, Cost, Fact, Limit, Msat, Nudge, Outcome, Report, Said, Stimulus, Stored,
-    TextKind, TextRef, Tokens,
+    TextKind, TextRef, Tokens, UnixMs,
 };
 use guildhall_local::{SessionId, SessionRow, hash_text};
 use serde_json::{Map, Value, json};
@@ -134,7 +134,9 @@ impl Line {
             "version": VERSION,
             "agentId": contract,
             "uuid": id,
-            "timestamp": timestamp(row.created_at.0.saturating_add(stored.at.0)),
+            // Session time stands still while a session does not run, so the moments of a resumed session are earlier than
+            // they were.
+            "timestamp": timestamp(row.created_at.after(stored.at)),
         });
         if let Value::Object(fields) = &mut line {
             fields.extend(self.fields);
@@ -301,9 +303,8 @@ fn uuid(name: &str) -> String {
     format!("{}-{}-8{}-8{}-{}", &hex[..8], &hex[8..12], &hex[12..15], &hex[15..18], &hex[18..30])
 }
 
-/// A moment as Claude Code writes it: `2026-11-15T09:30:00.000Z`. Session time stands still while a session does not run, so
-/// the moments of a resumed session are earlier than they were.
-fn timestamp(unix_ms: u64) -> String {
+/// Returns a moment in UTC, as `2026-11-15T09:30:00.000Z`.
+pub fn timestamp(UnixMs(unix_ms): UnixMs) -> String {
     let (days, ms) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
     // Years are counted from March, so that a leap day is the last day of its year, in cycles of 400 years.
     let days = days + 719_468;
@@ -320,7 +321,9 @@ fn timestamp(unix_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use guildhall_kernel::{Acceptance, Fact, Heads, Limit, Msat, Nudge, Outcome, Report, TextKind, TextRef, Wording};
+    use guildhall_kernel::{
+        Acceptance, Fact, Heads, Limit, Msat, Nudge, Outcome, Report, TextKind, TextRef, UnixMs, Wording,
+    };
     use guildhall_local::hash_text;
     use serde_json::json;
 
@@ -366,9 +369,9 @@ mod tests {
             (4_107_542_399_000, "2100-02-28T23:59:59.000Z"),
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
         ] {
-            assert_eq!(timestamp(ms), date);
+            assert_eq!(timestamp(UnixMs(ms)), date);
         }
-        assert!(timestamp(u64::MAX).ends_with('Z'));
+        assert!(timestamp(UnixMs(u64::MAX)).ends_with('Z'));
     }
 
     #[test]

@@ -23,11 +23,6 @@ pub struct RefundQuote {
     pub fee_max: Msat,
     /// The money of work that has not ended. It is not part of the free money.
     pub at_work: Msat,
-    /// The money that is held for a payment that has not ended. It is not part of the free money.
-    pub held: Msat,
-    /// The money of invoices that can still be paid. It is not part of the free money, unless a payment was just made and the
-    /// wallet could not be asked.
-    pub awaited: Msat,
 }
 
 /// A payment to a person that was decided.
@@ -86,14 +81,7 @@ impl Hall {
             return Err(WalletError::PlaySession(session.clone()).into());
         }
         let (free, amount) = (account.free(), payable(account.free()));
-        Ok(RefundQuote {
-            free,
-            payable: amount,
-            fee_max: fee_limit(amount),
-            at_work: account.at_work(),
-            held: account.withdrawing().map_or(Msat::ZERO, |(_, money)| money),
-            awaited: self.treasury().await?.awaited(session, unix_now()),
-        })
+        Ok(RefundQuote { free, payable: amount, fee_max: fee_limit(amount), at_work: account.at_work() })
     }
 
     /// Decides to pay free money of a session to an invoice. The payment is stored before this returns, and the worker of any
