@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use guildhall::DatedRate;
 use guildhall::kernel::{AmountError, Msat};
 use guildhall::providers::Usd;
+use guildhall::{DatedRate, Running, Staffing};
 
 /// The default budget of a run: one dollar.
 pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(1_000_000_000));
@@ -109,6 +109,40 @@ fn is_large(dollars: &str) -> bool {
     let (whole, fraction) = dollars.split_once('.').unwrap_or((dollars, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     digits(whole) && digits(fraction) && whole.trim_start_matches('0').len() >= DOLLARS_MAX.to_string().len()
+}
+
+/// The kind of money that a session has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Money {
+    /// A limit that nobody pays in or out.
+    Play,
+    Wallet,
+}
+
+impl Money {
+    pub(crate) fn of(staffing: &Staffing) -> Money {
+        if staffing.is_of_wallet() { Money::Wallet } else { Money::Play }
+    }
+
+    pub(crate) fn of_work(running: &Running) -> Money {
+        if running.is_of_wallet() { Money::Wallet } else { Money::Play }
+    }
+
+    /// Describes the money after an amount.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Money::Play => "in play money",
+            Money::Wallet => "from the wallet",
+        }
+    }
+
+    /// Describes the money in one word, for narrow lines and for programs.
+    pub(crate) fn in_a_word(self) -> &'static str {
+        match self {
+            Money::Play => "play",
+            Money::Wallet => "wallet",
+        }
+    }
 }
 
 /// An amount in both currencies: `12.5 sat ($0.0125)`.

@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::amount::both;
+use crate::amount::{Money, both};
 use crate::args::{Output, WatchArgs};
 use crate::bill::{BillJson, Extent, Sheet};
 use crate::commands::chat::unknown;
@@ -105,7 +105,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, args: WatchArgs, signals: Signals) -> Watch {
         raise_open_files();
-        let live = Live::new(hall.clone(), running.token_limit());
+        let live = Live::new(hall.clone(), running.token_limit()).paid_with(Money::of_work(&running));
         let (progress, interrupted) = (Progress::Live, Interrupted::No);
         let work = Work {
             live,
@@ -402,7 +402,8 @@ impl Work {
                 let written = answer(ended, shown).map_or(Ok(()), |answer| out_answer(answer, model));
                 if screen::level() > Level::Quiet {
                     rule("");
-                    for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quote::lines(&quotes, models)) {
+                    let quotes = quote::lines(&quotes, &ended.bill, models);
+                    for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quotes) {
                         say(line);
                     }
                 }
@@ -511,7 +512,7 @@ fn sheet(ended: &Ended, names: BTreeMap<Path, String>) -> Sheet<'_> {
         names,
         rate: &ended.setup.staffing.rate,
         model: ended.setup.staffing.model(),
-        is_of_wallet: ended.setup.staffing.fees.is_some(),
+        is_of_wallet: ended.setup.staffing.is_of_wallet(),
         out_of_tokens: ended.out_of_tokens,
         session: &ended.session,
         granted: ended.granted,

@@ -8,6 +8,7 @@ use guildhall::Running;
 use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
 
+use crate::amount::Money;
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::local_server;
@@ -53,7 +54,11 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let signals = Signals::listen()?;
     let before = hall.journal().facts(&id, 1).await?;
     let running = hall.resume(&id).await?;
-    note(&format!("session {} continues", running.id()));
+    let money = match Money::of_work(&running) {
+        Money::Play => "in play money",
+        Money::Wallet => "with the money of the wallet",
+    };
+    note(&format!("session {} continues {money}", running.id()));
     note_transcripts(&running);
     let talk = match running.root().close_when {
         CloseWhen::FinalText => None,
