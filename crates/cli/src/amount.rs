@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use guildhall::DatedRate;
 use guildhall::kernel::{AmountError, Msat, SessionKind};
 use guildhall::providers::Usd;
+use guildhall::{DatedRate, Running, Staffing};
 
 /// The default budget of a run: one dollar.
 pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(1_000_000_000));
@@ -111,6 +111,57 @@ fn is_large(dollars: &str) -> bool {
     digits(whole) && digits(fraction) && whole.trim_start_matches('0').len() >= DOLLARS_MAX.to_string().len()
 }
 
+/// The kind of money that a session has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Money {
+    /// A limit that nobody pays in or out.
+    Play,
+    Wallet,
+}
+
+impl From<&SessionKind> for Money {
+    fn from(kind: &SessionKind) -> Money {
+        match kind {
+            SessionKind::Play => Money::Play,
+            SessionKind::Wallet(_) => Money::Wallet,
+        }
+    }
+}
+
+impl Money {
+    pub(crate) fn of(staffing: &Staffing) -> Money {
+        if staffing.is_of_wallet() { Money::Wallet } else { Money::Play }
+    }
+
+    pub(crate) fn of_work(running: &Running) -> Money {
+        if running.is_of_wallet() { Money::Wallet } else { Money::Play }
+    }
+
+    /// Names the money.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Money::Play => "play money",
+            Money::Wallet => "the money of the wallet",
+        }
+    }
+
+    /// Describes the money after an amount.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Money::Play => "in play money",
+            Money::Wallet => "from the wallet",
+        }
+    }
+
+    /// Describes the money in one word, for narrow lines and for programs.
+    pub(crate) fn in_a_word(self) -> &'static str {
+        match self {
+            Money::Play => "play",
+            Money::Wallet => "wallet",
+        }
+    }
+}
+
 /// An amount in both currencies: `12.5 sat ($0.0125)`.
 pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
     format!("{} ({})", sats(amount), rate.usd_per_btc.to_usd(amount))
@@ -119,22 +170,6 @@ pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
 /// An amount in sats, with a space before the unit.
 pub(crate) fn sats(amount: Msat) -> String {
     amount.to_string().replace("sat", " sat")
-}
-
-/// The kind of money that a session has, in words.
-pub(crate) fn kind_of_money(kind: &SessionKind) -> &'static str {
-    match kind {
-        SessionKind::Play => "play money",
-        SessionKind::Wallet(_) => "the money of the wallet",
-    }
-}
-
-/// The kind of money that a session has, for programs.
-pub(crate) fn kind_json(kind: &SessionKind) -> &'static str {
-    match kind {
-        SessionKind::Play => "play",
-        SessionKind::Wallet(_) => "wallet",
-    }
 }
 
 /// Adds two amounts. The sum is at most all money there is.

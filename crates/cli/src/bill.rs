@@ -7,13 +7,13 @@ mod table;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall::kernel::{AskKey, Msat, Outcome, Path, Tokens};
+use guildhall::kernel::{AskKey, Msat, Outcome, Path, Quantity, Tokens};
 use guildhall::local::{Head, SessionId};
-use guildhall::{Bill, Charges, DatedRate, Line, Overrun};
+use guildhall::{Bill, Charges, DatedRate, EarnedFee, Line, Overrun};
 
 pub(crate) use self::json::BillJson;
 use self::table::{Column, Table};
-use crate::amount::{at_rate, both, sats, sum};
+use crate::amount::{Money, at_rate, both, sats, sum};
 use crate::live::ended_as;
 use crate::screen::cut;
 use crate::world::REHEARSAL;
@@ -21,11 +21,17 @@ use crate::world::REHEARSAL;
 /// How many reserved calls of a contract are named.
 const NAMED_MAX: usize = 3;
 
+/// How many agents the line about fees names.
+const EARNERS_MAX: usize = 10;
+
 /// How many contracts a short bill lists.
 const ROWS_MAX: usize = 10;
 
 /// The widest name that the table shows, in columns.
 const NAME_COLUMNS_MAX: usize = 24;
+
+/// Play money limits what a provider bills. The provider's bill is real.
+pub(crate) const IN_PLAY_MONEY: &str = "in play money (you pay the provider)";
 
 /// How much of a bill is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +64,13 @@ pub(crate) struct Sheet<'a> {
 impl Sheet<'_> {
     /// Returns the bill for people, in rows of at most this many columns if it goes to a terminal.
     pub(crate) fn lines(&self, extent: Extent, columns: Option<usize>) -> Vec<String> {
-        let kind = match self.model {
-            _ if self.is_of_wallet => "with the money of the wallet, ",
-            REHEARSAL => "in play money, ",
-            _ if self.is_nominal() => "nominal (nobody bills these models), ",
-            _ => "",
+        let kind = match (self.money(), self.model) {
+            (Money::Wallet, _) => "with the money of the wallet",
+            (Money::Play, REHEARSAL) => "in play money",
+            (Money::Play, _) if self.is_nominal() => "in play money, nominal (nobody bills these models)",
+            (Money::Play, _) => IN_PLAY_MONEY,
         };
-        let mut lines = vec![format!("bill, {kind}{}:", at_rate(self.rate))];
+        let mut lines = vec![format!("bill, {kind}, {}:", at_rate(self.rate))];
         let listed = self.listed(extent);
         lines.extend(self.table(&listed).lines(columns));
         lines.extend(self.unlisted(&listed));
@@ -72,6 +78,7 @@ impl Sheet<'_> {
             self.notes(line, extent, &mut lines);
         }
         lines.push(self.total());
+        lines.extend(self.fees());
         let overrun = self.bill.overrun();
         if overrun > Msat::ZERO {
             let overrun = both(overrun, self.rate);
@@ -218,9 +225,39 @@ impl Sheet<'_> {
         )
     }
 
+    /// Returns the part of the cost that is fees, if there is any.
+    fn fees(&self) -> Option<String> {
+        let mut earned = self.bill.fees();
+        let (fees, all) = (self.bill.fee_total(), self.bill.charges().total());
+        if earned.is_empty() {
+            return None;
+        }
+        earned.sort_by_key(|fee| std::cmp::Reverse(fee.money));
+        let named: Vec<String> = earned.iter().take(EARNERS_MAX).map(earner).collect();
+        let more = match earned.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let rest = all.minus(fees).unwrap_or(Msat::ZERO);
+        let (fees, rest) = (both(fees, self.rate), both(rest, self.rate));
+        Some(format!("  of it fees {fees}: {}{more}; models and tools {rest}", named.join(", ")))
+    }
+
+    fn money(&self) -> Money {
+        if self.is_of_wallet { Money::Wallet } else { Money::Play }
+    }
+
     fn is_nominal(&self) -> bool {
         self.bill.is_nominal()
     }
+}
+
+/// Describes what an agent has earned. A payee is named if it has another name than the agent.
+fn earner(EarnedFee { agent, payee, reports, money }: &EarnedFee) -> String {
+    let payee = payee.as_ref().filter(|payee| payee.as_str() != agent.as_str());
+    let to = payee.map_or_else(String::new, |payee| format!(" to {payee}"));
+    let reports = if *reports == 1 { String::new() } else { format!(" for {reports} reports") };
+    format!("{agent} {}{to}{reports}", sats(*money))
 }
 
 /// Describes charges by how much is known about them. Parts that are zero are left out, except for `used`.

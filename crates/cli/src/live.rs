@@ -9,11 +9,11 @@ use std::time::Instant;
 use anstyle::Style;
 use guildhall::kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path,
-    Report, Said, Sender, Stimulus, Stored, TextRef,
+    PayeeName, Report, Said, Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
 
-use crate::amount::{sats, sum};
+use crate::amount::{Money, sats, sum};
 use crate::bill::charges;
 use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
@@ -42,6 +42,7 @@ pub(crate) struct Live {
     known: BTreeMap<Path, Known>,
     /// The asks that have no answer yet.
     asks: BTreeMap<(Path, AskId), Pending>,
+    money: Money,
     /// Counts the root's tokens, if they are limited.
     tokens: Option<TokenLimit>,
     tally: Tally,
@@ -55,6 +56,9 @@ struct Known {
     /// The label that its hirer gave the contract, or else its agent's name.
     name: String,
     began: Millis,
+    /// The fee that an accepted report earns, and who gets it. In play money, nobody does.
+    fee: Msat,
+    payee: Option<PayeeName>,
     /// How many agents it may hire.
     team: usize,
     /// The agents that its newest reply has hired so far.
@@ -88,7 +92,12 @@ impl Live {
         let (level, columns) = (screen::level(), screen::stderr_columns as fn() -> Option<usize>);
         let (at_work, charges) = (BTreeSet::new(), Charges::default());
         let tally = Tally { since: Instant::now(), at_work, charges, budget: Msat::ZERO };
-        Live { hall, level, columns, known, asks, tokens, tally, lines }
+        Live { hall, level, columns, known, asks, money: Money::Play, tokens, tally, lines }
+    }
+
+    /// Sets the kind of money that the work is paid with.
+    pub(crate) fn paid_with(self, money: Money) -> Live {
+        Live { money, ..self }
     }
 
     /// Returns lines about every fact, for stdout.
@@ -131,6 +140,7 @@ impl Live {
             spent: *spent,
             held,
             budget: *budget,
+            money: self.money,
         })
         .into_iter()
         .find(|status| width(status) <= columns)
@@ -160,7 +170,8 @@ impl Live {
         } else {
             format!("; {} are granted to hires at work", sats(granted))
         };
-        format!("{}{held} of {} so far{granted}", charges(*spent, sats), sats(*budget))
+        let (spent, budget, money) = (charges(*spent, sats), sats(*budget), self.money.in_words());
+        format!("{spent}{held} of {budget} so far, {money}{granted}")
     }
 
     fn of(&mut self, contract: &Path) -> &mut Known {
@@ -239,7 +250,8 @@ impl Live {
         let name = name(&self.hall, brief).await;
         let agent = if name == brief.agent.as_str() { String::new() } else { format!("({}) ", brief.agent) };
         let team = brief.hiring.as_ref().map_or(0, |hiring| hiring.team.len());
-        *self.of(contract) = Known { name, team, is_list: list.is_some(), ..Known::default() };
+        let (fee, payee) = (brief.fee, brief.payee.as_deref().cloned());
+        *self.of(contract) = Known { name, fee, payee, team, is_list: list.is_some(), ..Known::default() };
         let line = format!("{agent}{how} with {}", sats(brief.grant.money));
         let excerpt = self.excerpt(contract, &line, &task);
         self.line(contract, DIM, &format!("{line}{excerpt}"));
@@ -427,7 +439,8 @@ impl Live {
         self.tally.at_work.remove(contract);
         self.tally.charges.used = sum(self.tally.charges.used, report.fee);
         let (reserved, estimated) = (report.reserved.unwrap_or(Msat::ZERO), report.estimated.unwrap_or(Msat::ZERO));
-        let began = self.of(contract).began;
+        let Known { began, fee, payee, .. } = self.of(contract);
+        let (began, fee) = (*began, words::fee(report.fee, *fee, payee.as_ref()));
         let (style, how) = (
             style_of(report.outcome, Lack::of(report)),
             ended_as(report.outcome, Lack::of(report), self.out_of_tokens(contract)),
@@ -438,7 +451,7 @@ impl Live {
             Level::Verbose => format!("; {} returned", sats(report.change)),
             Level::Quiet | Level::Normal => String::new(),
         };
-        let line = format!("{} {style}{how}{style:#}{DIM}: {spent}, {took}{change}{DIM:#}", self.who(contract));
+        let line = format!("{} {style}{how}{style:#}{DIM}: {spent}{fee}, {took}{change}{DIM:#}", self.who(contract));
         self.lines.push((contract.clone(), line));
     }
 

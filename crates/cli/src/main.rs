@@ -1,5 +1,6 @@
 //! The command line of Guildhall.
 
+mod advice;
 mod agent_file;
 mod amount;
 mod args;

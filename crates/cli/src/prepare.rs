@@ -5,19 +5,21 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use guildhall::agent::roster::{Level, Map, Problem, Severity, Team};
-use guildhall::kernel::{AgentName, Millis, Msat};
+use guildhall::kernel::{AgentName, Millis, Msat, SessionKind};
 use guildhall::local::{SessionId, unix_now};
-use guildhall::providers::Rate;
-use guildhall::{Agent, Hall, Paid, REHEARSAL_LABEL, Staffing, Tasks, Undertaking};
+use guildhall::providers::{Rate, Usd};
+use guildhall::{Agent, DatedRate, Hall, Paid, REHEARSAL_LABEL, REHEARSAL_PRICE, Staffing, Tasks, Undertaking};
 
 use crate::agent_file;
-use crate::amount::{BUDGET, at_rate, both};
+use crate::amount::{BUDGET, Money, at_rate, both, sats};
 use crate::args::WorkArgs;
+use crate::bill::IN_PLAY_MONEY;
 use crate::commands::run::{before, here, project};
 use crate::consent::{self, Consent};
 use crate::exit::Failure;
 use crate::local_server;
-use crate::print::{note, tame, warn};
+use crate::print::{WARN, note, say_in, tame, warn};
+use crate::quote;
 use crate::session_ref::SessionRef;
 use crate::task_file;
 use crate::team::{self, Found};
@@ -85,11 +87,12 @@ impl Prepared {
             (_, _) => None,
         };
         let maps = maps(&found, &entry)?;
+        let paying = after.as_ref().or(within.as_ref());
         let own = match &entry {
             EntryAgent::Listed(agent) | EntryAgent::Given(agent) => agent.model.as_deref(),
             EntryAgent::Kept | EntryAgent::Tasks(_) => None,
         };
-        let (world, model) = with_model(world, args.model.take(), had, own, args.consent()).await?;
+        let (world, model) = with_model(world, args.model.take(), had, own, (paying, args.consent())).await?;
         args.model = model;
         let files = files(&found);
         let hall = args.transcripts.apply(world.hall_with(project, found, args.max_concurrency)).build()?;
@@ -117,30 +120,41 @@ impl Prepared {
         if self.args.model.is_none() {
             warn_of_models(&self.hall, &staffing, files);
         }
-        let named = models.iter().copied().collect::<Vec<_>>().join(", ");
-        let of_wallet = staffing.fees.is_some();
-        let play = if of_wallet { "" } else { "; play money" };
-        note(&format!("{named}, at most {most}, {}{play}", at_rate(self.hall.models().rate())));
-        if let Some(id) = self.after.as_ref().or(self.within.as_ref()).filter(|_| of_wallet) {
-            note(&format!("session {id} pays with the money of the wallet"));
-        }
-        if models.contains(REHEARSAL) && of_wallet {
-            note(REHEARSAL_LABEL);
-        } else if models.contains(REHEARSAL) {
-            note(&format!("{REHEARSAL_LABEL}; the money is play money, charged per byte read and written"));
-        }
-        if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
-            warn_of_short_time(time);
-        }
-        for map in maps {
-            note(map);
-        }
         let mut paid = Paid::Nobody;
         for model in &models {
             let name = self.hall.models().find(Some(model)).map_err(guildhall::HallError::from)?;
             if self.hall.models().paid(&name) == Paid::Provider {
                 paid = Paid::Provider;
             }
+        }
+        let (rate, money) = (self.hall.models().rate(), Money::of(&staffing));
+        let kind = match (money, paid) {
+            (Money::Play, Paid::Provider) => IN_PLAY_MONEY,
+            (Money::Play, Paid::Nobody) | (Money::Wallet, _) => money.in_words(),
+        };
+        let named = models.iter().copied().collect::<Vec<_>>().join(", ");
+        note(&format!("{named}, at most {most} {kind}, {}", at_rate(rate)));
+        if let Some(id) = self.after.as_ref().or(self.within.as_ref()).filter(|_| money == Money::Wallet) {
+            note(&format!("session {id} pays with the money of the wallet"));
+        }
+        match money {
+            Money::Wallet if models.contains(REHEARSAL) => {
+                // Real money is charged, so this is printed also with `--quiet`.
+                say_in(WARN, &format!("{REHEARSAL_LABEL}. {}", rehearsal_charge(rate)));
+            }
+            Money::Play if models.contains(REHEARSAL) => {
+                note(&format!("{REHEARSAL_LABEL}; the money is play money, charged per byte read and written"));
+            }
+            Money::Wallet | Money::Play => {}
+        }
+        for line in quote::fees(&staffing) {
+            note(&line);
+        }
+        if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
+            warn_of_short_time(time);
+        }
+        for map in maps {
+            note(map);
         }
         consent::to_pay(&world.paths.data, paid, self.args.consent(), most, &named)
     }
@@ -212,7 +226,7 @@ async fn with_model(
     typed: Option<String>,
     had: Option<String>,
     own: Option<&str>,
-    given: Consent,
+    (paying, given): (Option<&SessionId>, Consent),
 ) -> Result<(World, Option<String>), Failure> {
     if let Some(named) = typed.as_deref().or(had.as_deref()).or(world.named.as_deref()) {
         return Ok((local_server::learn(world, named).await, typed));
@@ -225,10 +239,26 @@ async fn with_model(
     }
     let question = "No model is set up: there is no key, no model in the config, and no model server in use. Run the \
                     rehearsal instead? It is a simple program in place of a model: it shows how a team works, but does not think.";
-    match consent::to_use(question, Consent::NotAsked)? {
+    let charge = match paying {
+        Some(id) if world.hall(here()?)?.session(id).await?.kind != SessionKind::Play => {
+            format!(" {}.", rehearsal_charge(world.models.rate()))
+        }
+        Some(_) | None => String::new(),
+    };
+    match consent::to_use(&format!("{question}{charge}"), Consent::NotAsked)? {
         Consent::Given => Ok((world.clone(), Some(REHEARSAL.to_owned()))),
         Consent::Refused | Consent::NotAsked => Err(Failure::usage(NO_MODEL)),
     }
+}
+
+/// Says what a rehearsal costs a session that has real money. The price keeps the limits of the work in force, and what it
+/// charges stays with the operator of the hall.
+fn rehearsal_charge(rate: &DatedRate) -> String {
+    let thousand = |price: Usd| sats(Msat::capped(u128::from(rate.usd_per_btc.to_msat(price).get().div_ceil(1000))));
+    let (read, written) = (thousand(REHEARSAL_PRICE.input), thousand(REHEARSAL_PRICE.output));
+    format!(
+        "It charges the session's money of the wallet: {read} per 1000 bytes read, {written} per 1000 bytes written"
+    )
 }
 
 /// Draws the agents that each first agent can use, and prints the problems of their files.

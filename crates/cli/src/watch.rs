@@ -2,35 +2,31 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::{Duration, Instant};
 
-use guildhall::kernel::{Limit, Msat, Outcome, Path, Stored, TextRef};
-use guildhall::local::{EngineError, SessionId, raise_open_files};
-use guildhall::{Ended, Ending, Hall, HallError, Lack, Running};
+use guildhall::kernel::{Outcome, Path, Stored, TextRef};
+use guildhall::local::{SessionId, raise_open_files};
+use guildhall::{Ended, Ending, Hall, HallError, Running};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::amount::both;
+use crate::advice::{Continue, WHY_CHARS_MAX, advice_after_error, advise};
+use crate::amount::Money;
 use crate::args::{Output, WatchArgs};
 use crate::bill::{BillJson, Extent, Sheet};
 use crate::commands::chat::unknown;
 use crate::commands::out_json;
-use crate::commands::stop::late;
 use crate::exit::{self, Exit, Failure, Interrupted};
-use crate::live::{Live, ended_as, ending};
-use crate::print::{BAD, NotWritten, WARN, note, out_answer, out_reply, rule, say, say_in, tame, warn};
+use crate::live::{Live, ending};
+use crate::print::{NotWritten, WARN, out_answer, out_reply, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
 use crate::talk::{Command, HELP, Next, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
-
-/// The longest reason of a model failure that is shown, in characters.
-const WHY_CHARS_MAX: usize = 1000;
 
 /// The message about a line that is too long to be sent.
 pub(crate) const TOO_LONG: &str = "this line is too long and was not sent: put the text into a file and name the file";
@@ -105,7 +101,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(hall: Hall, running: Running, args: WatchArgs, signals: Signals) -> Watch {
         raise_open_files();
-        let live = Live::new(hall.clone(), running.token_limit());
+        let live = Live::new(hall.clone(), running.token_limit()).paid_with(Money::of_work(&running));
         let (progress, interrupted) = (Progress::Live, Interrupted::No);
         let work = Work {
             live,
@@ -402,7 +398,8 @@ impl Work {
                 let written = answer(ended, shown).map_or(Ok(()), |answer| out_answer(answer, model));
                 if screen::level() > Level::Quiet {
                     rule("");
-                    for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quote::lines(&quotes, models)) {
+                    let quotes = quote::lines(&quotes, &ended.bill, models);
+                    for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quotes) {
                         say(line);
                     }
                 }
@@ -486,18 +483,6 @@ async fn listen(talk: Option<&mut Talk>) -> Typed {
     }
 }
 
-/// What to type after an error. An error in a stored text would come again after a resume, so the advice is to end the session.
-fn advice_after_error(id: &SessionId, why: &HallError) -> String {
-    if matches!(why, HallError::SessionEngine(EngineError::Text { .. })) {
-        format!(
-            "session {id} is saved, and its model was not called. To see it, run: guildhall show {id}. \
-             To end it, run: guildhall stop {id}, and then: guildhall resume {id}"
-        )
-    } else {
-        format!("session {id} is saved. To continue, run: guildhall resume {id}")
-    }
-}
-
 async fn close(hall: Hall, running: Running, live: Live) {
     drop((running, live));
     let journal = hall.journal().clone();
@@ -511,89 +496,12 @@ fn sheet(ended: &Ended, names: BTreeMap<Path, String>) -> Sheet<'_> {
         names,
         rate: &ended.setup.staffing.rate,
         model: ended.setup.staffing.model(),
-        is_of_wallet: ended.setup.staffing.fees.is_some(),
+        is_of_wallet: ended.setup.staffing.is_of_wallet(),
         out_of_tokens: ended.out_of_tokens,
         session: &ended.session,
         granted: ended.granted,
         credited: ended.credited,
         head: &ended.head,
         violations: &ended.violations,
-    }
-}
-
-/// The command that continues the session.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Continue {
-    Run,
-    Chat,
-}
-
-impl fmt::Display for Continue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Continue::Run => "run",
-            Continue::Chat => "chat",
-        })
-    }
-}
-
-/// Prints how the work ended and what to type next.
-fn advise(ended: &Ended, command: Continue) {
-    let id = &ended.session;
-    let money = if ended.setup.staffing.fees.is_some() { "the money of the wallet" } else { "play money" };
-    if ended.late > Msat::ZERO {
-        let amount = both(ended.late, &ended.setup.staffing.rate);
-        say_in(WARN, &late(id, &ended.setup.brief.path, &amount));
-    }
-    let what = ending(ended.report.outcome, ended.out_of_tokens);
-    match ended.report.outcome {
-        Outcome::Done if ended.undone > 0 => {
-            let tasks =
-                if ended.undone == 1 { "1 task was".to_owned() } else { format!("{} tasks were", ended.undone) };
-            say_in(WARN, &format!("{tasks} not done. To see what each agent did, run: guildhall show {id}"));
-        }
-        Outcome::Done if Lack::of(&ended.report).is_some() => {
-            let what = ended_as(ended.report.outcome, Lack::of(&ended.report), ended.out_of_tokens);
-            say_in(WARN, &format!("{what}. To see what each agent did, run: guildhall show {id}"));
-        }
-        Outcome::Done => {
-            let task = if command == Continue::Run { " \"…\"" } else { "" };
-            note(&format!(
-                "session {id}, with {money}, is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall {command} --continue {id}{task}"
-            ));
-        }
-        Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(
-            WARN,
-            &format!(
-                "{what}. To continue, write the open tasks to a file and run: guildhall run --continue {id} --tasks FILE"
-            ),
-        ),
-        Outcome::Exhausted(limit) => {
-            let found =
-                if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
-            let more = if limit == Limit::Purse { " --budget AMOUNT" } else { "" };
-            let used =
-                ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} tokens used", ended.bill.tokens()));
-            if let Some(why) = &ended.failure {
-                say_in(BAD, &format!("the model failed: {}", tame(why, WHY_CHARS_MAX)));
-            }
-            say_in(
-                WARN,
-                &format!("{what}{used}: {found}. To continue, run: guildhall {command} --continue {id}{more}"),
-            );
-        }
-        Outcome::Failed => {
-            let why = ended.failure.as_deref().unwrap_or("the model gave no answer, and no reason is known");
-            say_in(BAD, &format!("failed: {}", tame(why, WHY_CHARS_MAX)));
-            let overrun = ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun;
-            let flag = if overrun { " --allow-overrun" } else { "" };
-            say_in(
-                WARN,
-                &format!(
-                    "session {id}, with {money}, is saved. To continue, run: guildhall {command} --continue {id}{flag}"
-                ),
-            );
-        }
-        Outcome::Cancelled => say_in(WARN, &format!("{what}. To continue, run: guildhall {command} --continue {id}")),
     }
 }

@@ -8,9 +8,7 @@ use guildhall_agent::roster::DelegationMode;
 use guildhall_agent::{
     AgentRuntime, Hired, KnownModel, LazyText, Profile, Redactor, Team, Text, Tool, Worker, runtime_prompt,
 };
-use guildhall_kernel::{
-    AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PayeeName, PowerSet, Powers, Standing, Tariff, TextKind,
-};
+use guildhall_kernel::{AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Standing, Tariff, TextKind};
 use guildhall_local::{AgentEnv, CallLimiter, Exists, SessionId, Watcher};
 
 use crate::agents::{Agent, Hires};
@@ -236,7 +234,7 @@ impl<'a> TableBuilder<'a> {
     /// The conditions for hiring an agent, without its opening.
     fn worker(&self, agent: &Agent, slot: &ModelSlot) -> Worker {
         let terms = agent.hires.iter().flat_map(|hires| &hires.terms);
-        let (fee, payee) = self.fee(agent);
+        let (fee, payee) = self.inputs.staffing.fee_of(agent);
         Worker {
             name: agent.name.clone(),
             description: agent.description.clone(),
@@ -244,7 +242,7 @@ impl<'a> TableBuilder<'a> {
             budget_default: agent.budget.default,
             budget_max: agent.budget.max,
             fee,
-            payee,
+            payee: payee.cloned(),
             severance: severance(agent, slot.tariff),
             tariff: slot.tariff,
             turns_max: agent.turns_max.unwrap_or(TURNS_MAX),
@@ -254,18 +252,6 @@ impl<'a> TableBuilder<'a> {
             hiring: agent.hires.as_ref().map(|hires| self.hiring(hires)),
             adds: terms.map(|term| self.inputs.redactor.text(TextKind::Term, term)).collect(),
             background: agent.background,
-        }
-    }
-
-    /// The fee of an agent, and who gets it. Real money is only paid to payees of the operator.
-    fn fee(&self, agent: &Agent) -> (Msat, Option<PayeeName>) {
-        let fee = agent.budget.fee.unwrap_or(Msat::ZERO);
-        match &self.inputs.staffing.fees {
-            None => (fee, None),
-            Some(fees) => fees
-                .get(&agent.name)
-                .filter(|_| fee > Msat::ZERO)
-                .map_or((Msat::ZERO, None), |terms| (fee.min(terms.max), Some(terms.payee.clone()))),
         }
     }
 

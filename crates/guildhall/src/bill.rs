@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{
-    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Certainty, Cost, Fact, Msat, Nudge, Outcome, Path, Report,
-    Stored, Tokens,
+    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Msat, Nudge, Outcome, Path,
+    PayeeName, Report, Stored, Tokens,
 };
 use guildhall_laws::Checker;
 use serde::Serialize;
@@ -61,6 +61,10 @@ pub struct Line {
     pub granted: Msat,
     /// The cost of the contract alone, its fee included.
     pub own: Charges,
+    /// The part of `own` that is the fee of an accepted report.
+    pub fee: Msat,
+    /// Who gets the fee. `None` in play money, and where no fee can be earned.
+    pub payee: Option<PayeeName>,
     /// The cost of the contract and all its hires.
     pub all: Charges,
     /// How many model calls were answered.
@@ -79,6 +83,19 @@ pub struct Line {
     pub outcome: Option<Outcome>,
     /// What the report of a contract that is done lacks.
     pub lack: Option<Lack>,
+}
+
+/// What an agent has earned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarnedFee {
+    /// The agent.
+    pub agent: AgentName,
+    /// Who gets the money. `None` in play money.
+    pub payee: Option<PayeeName>,
+    /// How many of its reports were accepted.
+    pub reports: u64,
+    /// The fees of these reports together.
+    pub money: Msat,
 }
 
 /// A call that cost more than was held for it. The budget covers only the hold.
@@ -139,7 +156,7 @@ impl Bill {
             if let Fact::Opened(brief) = fact {
                 let model = staffing.and_then(|staffing| staffing.model_of(brief));
                 let nominal = staffing.zip(model).is_some_and(|(staffing, model)| staffing.is_nominal(model));
-                lines.insert(contract, Line::new(contract, &brief.agent, model, nominal, checker));
+                lines.insert(contract, Line::new(contract, brief, model, nominal, checker));
             }
             let Some(line) = lines.get_mut(contract) else { continue };
             match fact {
@@ -176,6 +193,27 @@ impl Bill {
     /// Returns the cost of all contracts together.
     pub fn charges(&self) -> Charges {
         self.lines.iter().fold(Charges::default(), |all, line| all.and(line.own))
+    }
+
+    /// Returns what each agent has earned, in the order of the agents' names.
+    pub fn fees(&self) -> Vec<EarnedFee> {
+        let mut fees: BTreeMap<(&AgentName, Option<&PayeeName>), (u64, Msat)> = BTreeMap::new();
+        for line in self.lines.iter().filter(|line| line.fee > Msat::ZERO) {
+            let (reports, money) = fees.entry((&line.agent, line.payee.as_ref())).or_default();
+            (*reports, *money) = (*reports + 1, sum(*money, line.fee));
+        }
+        let earned = |((agent, payee), (reports, money)): ((&AgentName, Option<&PayeeName>), (u64, Msat))| EarnedFee {
+            agent: agent.clone(),
+            payee: payee.cloned(),
+            reports,
+            money,
+        };
+        fees.into_iter().map(earned).collect()
+    }
+
+    /// Returns the sum of all fees.
+    pub fn fee_total(&self) -> Msat {
+        self.lines.iter().fold(Msat::ZERO, |all, line| sum(all, line.fee))
     }
 
     /// Returns the sum by which calls exceeded their holds.
@@ -228,15 +266,17 @@ fn rolled_up(lines: BTreeMap<&Path, Line>) -> Vec<Line> {
 }
 
 impl Line {
-    fn new(contract: &Path, agent: &AgentName, model: Option<&str>, nominal: bool, checker: &Checker) -> Line {
+    fn new(contract: &Path, brief: &Brief, model: Option<&str>, nominal: bool, checker: &Checker) -> Line {
         let granted = checker.line(contract).map_or(0, |line| line.granted);
         Line {
             contract: contract.clone(),
-            agent: agent.clone(),
+            agent: brief.agent.clone(),
             model: model.map(str::to_owned),
             nominal,
             granted: Msat::capped(u128::try_from(granted).unwrap_or_default()),
             own: Charges::default(),
+            fee: Msat::ZERO,
+            payee: brief.payee.as_deref().cloned(),
             all: Charges::default(),
             calls: 0,
             tokens: Tokens::default(),
@@ -282,6 +322,7 @@ impl Line {
 
     fn closed(&mut self, report: &Report) {
         self.charge(Charges { used: report.fee, ..Charges::default() });
+        self.fee = report.fee;
         self.outcome = Some(report.outcome);
         self.lack = Lack::of(report);
     }

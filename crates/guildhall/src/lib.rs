@@ -85,7 +85,7 @@ mod undertaking;
 mod verification;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
-pub use bill::{Bill, Charges, Lack, Line, Overrun};
+pub use bill::{Bill, Charges, EarnedFee, Lack, Line, Overrun};
 pub use builder::{HallBuilder, TOOLS_AT_ONCE, WarnFn};
 pub use correct::Corrected;
 pub use hall::{Ending, Hall, HallError, Instruction};
@@ -98,7 +98,7 @@ pub use models::{Naming, Source};
 pub use orders::OrderedHire;
 pub use output::OutputError;
 #[cfg(feature = "http")]
-pub use quote::{Quote, TOKEN_BYTES};
+pub use quote::{FeeQuote, Quote, TOKEN_BYTES};
 pub use running::Running;
 pub use session::{Ended, Unreadable, View};
 pub use setup::{Request, Root, Setup, Staffing};

@@ -53,6 +53,7 @@ pub struct Running {
     root: Arc<Brief>,
     token_limit: Option<TokenLimit>,
     models: BTreeSet<String>,
+    is_of_wallet: bool,
     first: u64,
     facts: Subscription,
     /// This channel is closed when the work has ended, with a report or an error.
@@ -96,6 +97,7 @@ impl Running {
         let root = Arc::clone(&setup.brief);
         let token_limit = setup.token_limit();
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
+        let is_of_wallet = setup.staffing.is_of_wallet();
         let facts = hall.journal().subscribe(&id, first);
         let transcripts = transcripts.map(|ready| ready.begin(&hall, &setup));
         let transcript_directory = transcripts.as_ref().map(|live| live.directory().to_owned());
@@ -123,6 +125,7 @@ impl Running {
             root,
             token_limit,
             models,
+            is_of_wallet,
             first,
             facts,
             over,
@@ -158,6 +161,11 @@ impl Running {
     /// Returns the models of all agents that the work can use, as `PROVIDER/NAME`.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         self.models.iter().map(String::as_str)
+    }
+
+    /// Whether the session pays with the money of a wallet.
+    pub fn is_of_wallet(&self) -> bool {
+        self.is_of_wallet
     }
 
     /// Returns the brief of the root.

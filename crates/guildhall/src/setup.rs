@@ -55,6 +55,23 @@ impl Staffing {
         self.agents.iter().find_map(|agent| self.model_of_agent.get(&agent.name)).map_or("", String::as_str)
     }
 
+    /// Whether the session pays with the money of a wallet.
+    pub fn is_of_wallet(&self) -> bool {
+        self.fees.is_some()
+    }
+
+    /// Returns the fee of an agent, and who gets it. Real money is only paid to payees of the operator.
+    pub(crate) fn fee_of(&self, agent: &Agent) -> (Msat, Option<&PayeeName>) {
+        let fee = agent.budget.fee.unwrap_or(Msat::ZERO);
+        match &self.fees {
+            None => (fee, None),
+            Some(fees) => fees
+                .get(&agent.name)
+                .filter(|_| fee > Msat::ZERO)
+                .map_or((Msat::ZERO, None), |terms| (fee.min(terms.max), Some(&terms.payee))),
+        }
+    }
+
     /// Whether this is a list of tasks.
     pub fn is_list(&self) -> bool {
         self.entry().is_some_and(|entry| !self.model_of_agent.contains_key(entry))

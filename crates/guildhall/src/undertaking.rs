@@ -265,6 +265,7 @@ impl Undertaking {
     async fn continue_session(self, id: SessionId, staffing: Staffing) -> Result<Running, HallError> {
         let journal = self.hall.journal();
         self.hall.settle(&id).await?;
+        self.hall.credit(&id).await?;
         let account = account(journal, &id).await?;
         let before = newest_root(journal, &id).await?.path;
         let facts = journal.contract_facts(&id, &before).await?;

@@ -26,8 +26,8 @@ Examples:
   guildhall run --session brave-otter --budget 500sat \"Which of our endpoints have no test?\"
 
 The invoice is stored before it is printed. Press Ctrl-C to stop waiting: the invoice stays payable, also after it has expired. A \
-payment that nobody waited for is credited by a later command: by `close ID`, and by `run` and `chat` with --session, before they \
-begin; by `fund` while it waits; by `run --continue`, `chat --continue` and `resume` of a funded session while they work.
+payment that nobody waited for is credited by the next command that asks the wallet: `close ID`, `wallet`, `payments`, `fund`, and \
+`run`, `chat` and `resume` of a funded session.
 
 With --output json, `fund` prints one line as soon as there is an invoice: session, invoice, payment, amount_msat, expires. When \
 the waiting has ended, it prints one more line: session, paid, free_msat. With --no-wait, it prints only the first.";

@@ -1,8 +1,8 @@
 //! The bill for programs. It is written without a tree of values: the bill of a large tree has thousands of lines.
 
-use guildhall::kernel::{AskId, AskKey, Msat, Outcome, Path, Tokens};
+use guildhall::kernel::{AgentName, AskId, AskKey, Msat, Outcome, Path, PayeeName, Tokens};
 use guildhall::providers::Usd;
-use guildhall::{Charges, Lack, Line, Overrun};
+use guildhall::{Charges, EarnedFee, Lack, Line, Overrun};
 use serde::Serialize;
 
 use super::Sheet;
@@ -12,6 +12,8 @@ use super::Sheet;
 pub(crate) struct BillJson<'a> {
     model: &'a str,
     nominal: bool,
+    /// `play` or `wallet`.
+    money: &'static str,
     granted: Amount,
     charged: Amount,
     used: Amount,
@@ -19,6 +21,9 @@ pub(crate) struct BillJson<'a> {
     reserved: Amount,
     overrun: Amount,
     credited: Amount,
+    /// The part of `used` that is fees, and who earned it.
+    fees: Amount,
+    earned: Vec<EarnedJson>,
     tokens: Option<Tokens>,
     rate: RateJson<'a>,
     contracts: Vec<LineJson<'a>>,
@@ -41,6 +46,8 @@ struct LineJson<'a> {
     nominal: bool,
     granted: Amount,
     own: ChargesJson,
+    fee: Amount,
+    payee: Option<&'a PayeeName>,
     all: ChargesJson,
     calls: u64,
     tokens: Tokens,
@@ -58,6 +65,14 @@ struct ChargesJson {
     used: Amount,
     estimated: Amount,
     reserved: Amount,
+}
+
+#[derive(Serialize)]
+struct EarnedJson {
+    agent: AgentName,
+    payee: Option<PayeeName>,
+    reports: u64,
+    fees: Amount,
 }
 
 #[derive(Serialize)]
@@ -92,6 +107,7 @@ impl Sheet<'_> {
         BillJson {
             model: self.model,
             nominal: self.is_nominal(),
+            money: self.money().in_a_word(),
             granted: self.amount(self.granted),
             charged: self.amount(all.total()),
             used: self.amount(all.used),
@@ -99,6 +115,8 @@ impl Sheet<'_> {
             reserved: self.amount(all.reserved),
             overrun: self.amount(self.bill.overrun()),
             credited: self.amount(self.credited),
+            fees: self.amount(self.bill.fee_total()),
+            earned: self.bill.fees().into_iter().map(|fee| self.earned(fee)).collect(),
             tokens: self.bill.lines.first().map(|line| line.all_tokens),
             rate: RateJson { usd_per_btc: Usd::from(self.rate.usd_per_btc), date: &self.rate.date },
             contracts: self.bill.lines.iter().map(|line| self.line(line)).collect(),
@@ -124,6 +142,8 @@ impl Sheet<'_> {
             nominal: line.nominal,
             granted: self.amount(line.granted),
             own: self.charges(line.own),
+            fee: self.amount(line.fee),
+            payee: line.payee.as_ref(),
             all: self.charges(line.all),
             calls: line.calls,
             tokens: line.tokens,
@@ -134,6 +154,10 @@ impl Sheet<'_> {
             outcome: line.outcome,
             lack: line.lack,
         }
+    }
+
+    fn earned(&self, EarnedFee { agent, payee, reports, money }: EarnedFee) -> EarnedJson {
+        EarnedJson { agent, payee, reports, fees: self.amount(money) }
     }
 
     fn charges(&self, of: Charges) -> ChargesJson {

@@ -8,7 +8,7 @@ use guildhall::local::{JournalError, UnixMs, unix_now};
 use guildhall::{Charges, HallError, Lack, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
 
-use crate::amount::{kind_json, sats};
+use crate::amount::{Money, sats};
 use crate::args::{LsArgs, Output};
 use crate::commands::out_json;
 use crate::commands::run::here;
@@ -81,7 +81,7 @@ impl<'a> Row<'a> {
             Ok(view) => (&view.row, state(view), cost(view), rehearsed(view)),
             Err(unreadable) => (&unreadable.row, UNREADABLE.to_owned(), String::new(), String::new()),
         };
-        let kind = session.as_ref().map_or("", |view| kind_json(&view.kind));
+        let kind = session.as_ref().map_or("", |view| Money::from(&view.kind).in_a_word());
         let (style, label) = (style(session.as_ref().ok()), format!("{}{rehearsed}", tame(&row.label, 60)));
         Row { id: row.id.as_str(), state, style, created_at: row.created_at, cost, kind, label }
     }
@@ -137,7 +137,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
         "created_at_ms": row.created_at.0,
         "project": row.project,
         "task": row.label,
-        "kind": view.map(|view| kind_json(&view.kind)),
+        "kind": view.map(|view| Money::from(&view.kind).in_a_word()),
         "free_msat": view.map(|view| view.free),
         "models": view.and_then(|view| view.root.as_ref()).map(|root| root.setup.staffing.models()),
         "used_msat": view.map(|view| view.charges.used),

@@ -8,7 +8,7 @@ use guildhall::Running;
 use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
 
-use crate::amount::kind_of_money;
+use crate::amount::Money;
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::local_server;
@@ -54,8 +54,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     let signals = Signals::listen()?;
     let before = hall.journal().facts(&id, 1).await?;
     let running = hall.resume(&id).await?;
-    let money = kind_of_money(hall.journal().folded_account(&id).await?.kind());
-    note(&format!("session {id} continues, with {money}"));
+    note(&format!("session {} continues, with {}", running.id(), Money::of_work(&running).name()));
     note_transcripts(&running);
     let talk = match running.root().close_when {
         CloseWhen::FinalText => None,

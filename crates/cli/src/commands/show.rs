@@ -8,7 +8,7 @@ use guildhall::local::SessionId;
 use guildhall::{Bill, DatedRate, Hall, Lack, Tasks, View};
 use serde_json::{Value, json};
 
-use crate::amount::{both, kind_json, kind_of_money, sats};
+use crate::amount::{Money, both, sats};
 use crate::args::{Output, ShowArgs};
 use crate::bill::{Extent, Sheet, charges};
 use crate::commands::fund::{Unpaid, unpaid};
@@ -55,7 +55,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "name": shown.names.get(&shown.path),
             "state": shown.state,
             "project": view.row.project,
-            "money": kind_json(&view.kind),
+            "money": Money::from(&view.kind).in_a_word(),
             "unpaid_invoices": payments.unpaid.iter().map(Unpaid::json).collect::<Vec<_>>(),
             "held_msat": payments.held.map_or(Msat::ZERO, |(_, money)| money),
             "task": shown.task,
@@ -184,7 +184,7 @@ fn text(
         let called = shown.names.get(&shown.path).map(String::as_str).unwrap_or_default();
         out_wrapped(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
         out_wrapped(&format!("agent    {}", brief.agent))?;
-        out_wrapped(&format!("granted  {}, {}", sats(brief.grant.money), kind_of_money(&view.kind)))?;
+        out_wrapped(&format!("granted  {}, {}", sats(brief.grant.money), Money::from(&view.kind).name()))?;
     } else {
         out_wrapped(&format!("{}  {}", row.id, shown.state))?;
     }
@@ -222,7 +222,7 @@ fn text(
 /// Prints the kind of money that a session has, and what is on its way in and out.
 fn money(view: &View, Payments { unpaid, held }: &Payments) -> Result<(), Failure> {
     let id = &view.row.id;
-    out_wrapped(&format!("money    {}; {} free", kind_of_money(&view.kind), sats(view.free)))?;
+    out_wrapped(&format!("money    {}; {} free", Money::from(&view.kind).name(), sats(view.free)))?;
     for invoice in unpaid {
         out_wrapped(&format!("invoice  {invoice}. To see whether it was paid, run: guildhall close {id}"))?;
     }

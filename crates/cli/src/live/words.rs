@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anstyle::Style;
-use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Outcome};
+use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Outcome, PayeeName};
 use guildhall::{Charges, Lack};
 use serde_json::Value;
 
-use crate::amount::sats;
+use crate::amount::{Money, sats};
 use crate::bill::charges;
 use crate::print::{BAD, GOOD, WARN, tame};
 
@@ -27,22 +27,34 @@ pub(super) struct Status {
     pub(super) held: Msat,
     pub(super) spent: Charges,
     pub(super) budget: Msat,
+    pub(super) money: Money,
 }
 
 /// Returns the status line in four lengths, the longest first.
 pub(super) fn status(status: &Status) -> [String; 4] {
-    let Status { elapsed, agents, calls, spent, held, budget } = status;
+    let Status { elapsed, agents, calls, spent, held, budget, money } = status;
     let frame = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
     let head = format!("{} {}", SPINNER[frame], time(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)));
     let (in_words, in_short, budget) = (charges(*spent, sats), charges(*spent, short), sats(*budget));
     let (agent, call) = (plural(*agents, "agent"), plural(*calls, "call"));
     let (all, holds) = (short(spent.total()), short(*held));
+    let (money, kind) = (money.in_words(), money.in_a_word());
     [
-        format!("{head} · {agent} at work · {call} in flight · {in_words}, held {} of {budget}", sats(*held)),
-        format!("{head} · {agent} · {call} · {in_short}, held {holds} of {budget}"),
-        format!("{head} · {agent} · {all} of {budget}"),
+        format!("{head} · {agent} at work · {call} in flight · {in_words}, held {} of {budget} {money}", sats(*held)),
+        format!("{head} · {agent} · {call} · {in_short}, held {holds} of {budget} ({kind})"),
+        format!("{head} · {agent} · {all} of {budget} ({kind})"),
         format!("{head} {all}/{budget}"),
     ]
+}
+
+/// Describes the fee of a report, as a part of its cost: the fee that was earned, or the fee that was held and is not earned.
+pub(super) fn fee(earned: Msat, held: Msat, payee: Option<&PayeeName>) -> String {
+    let to = payee.map_or_else(String::new, |payee| format!(" to {payee}"));
+    match (earned, held) {
+        (Msat::ZERO, Msat::ZERO) => String::new(),
+        (Msat::ZERO, held) => format!(" (its fee of {} is not earned)", sats(held)),
+        (earned, _) => format!(" (fee {}{to})", sats(earned)),
+    }
 }
 
 /// An amount of sats without its unit, in few digits.
@@ -171,7 +183,9 @@ pub(crate) fn style_of(outcome: Outcome, lack: Option<Lack>) -> Style {
 
 #[cfg(test)]
 mod tests {
-    use super::{time, tool_call};
+    use guildhall::kernel::{Msat, PayeeName};
+
+    use super::{fee, time, tool_call};
 
     #[test]
     fn calls_are_described() {
@@ -180,6 +194,15 @@ mod tests {
         assert_eq!(tool_call("list_files", "{}"), "lists files");
         assert_eq!(tool_call("board", r#"{"post":"hello","n":2}"#), "calls board (post: hello, n: 2)");
         assert_eq!(tool_call("search", "not JSON"), "calls search");
+    }
+
+    #[test]
+    fn a_fee_is_described_only_where_there_is_one() {
+        let (nothing, some, ada) = (Msat::ZERO, Msat::from_sat(150).unwrap(), PayeeName::parse("ada").unwrap());
+        assert_eq!(fee(nothing, nothing, None), "");
+        assert_eq!(fee(some, some, Some(&ada)), " (fee 150 sat to ada)");
+        assert_eq!(fee(some, some, None), " (fee 150 sat)", "play money has no payee");
+        assert_eq!(fee(nothing, some, Some(&ada)), " (its fee of 150 sat is not earned)");
     }
 
     #[test]

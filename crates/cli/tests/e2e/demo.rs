@@ -53,7 +53,11 @@ fn the_demo_finds_the_fault_and_leaves_nothing_behind() {
 fn a_demo_that_is_killed_half_way_gives_the_same_answer_and_the_same_bill() {
     let house = house();
     let before = (names(house.home()), names(house.project()));
-    let ended = demo(&house, &["demo", "crash"]).expect(0).says("SIGKILL").says("guildhall resume").says("continues");
+    let ended = demo(&house, &["demo", "crash"])
+        .expect(0)
+        .says("SIGKILL")
+        .says("guildhall resume")
+        .says("continues in play money");
     assert!(ended.stdout.contains("the same answer and the same bill"), "{}", ended.stdout);
     assert!(ended.stdout.starts_with("rehearsal: no language model\n"), "{}", ended.stdout);
     assert!(!ended.stderr.contains("is saved"), "the demo removes its session: {}", ended.stderr);

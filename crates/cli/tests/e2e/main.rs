@@ -15,6 +15,7 @@ mod demo;
 mod editing;
 mod endings;
 mod faults;
+mod fees;
 mod finding;
 mod first_release;
 mod hire;

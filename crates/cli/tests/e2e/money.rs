@@ -194,7 +194,10 @@ fn the_budget_is_printed_before_the_first_call() {
     for wire in WIRES {
         let house = House::new(wire, &json!([{"then": says("On Tuesday.")}]));
         // The budget is printed before the question for consent.
-        house.guildhall(&["run", "When?"]).expect(4).says("at most 1000 sat ($1.00), at $100000.00 per bitcoin");
+        house
+            .guildhall(&["run", "When?"])
+            .expect(4)
+            .says("at most 1000 sat ($1.00) in play money (you pay the provider), at $100000.00 per bitcoin");
         house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
         house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
         house.guildhall(&["run", "When?", "--budget", "2100000000000000sat"]).expect(4).says("($2100000000000.00)");

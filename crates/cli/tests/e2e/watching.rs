@@ -84,8 +84,8 @@ fn same(text: &str) -> String {
 #[test]
 fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_the_bill() {
     insta::assert_snapshot!(shown_in(80, 24, &[]), @r"
-    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of
-      2026-11-15; play money
+    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the
+      provider), at $100000.00 per bitcoin, as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -103,7 +103,8 @@ fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_
     • notes.txt has the day in its first line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────────────────────────────────────────────
-    bill, at $100000.00 per bitcoin, as of 2026-11-15:
+    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of
+      2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
@@ -118,8 +119,9 @@ fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_
 fn a_terminal_of_40_columns_breaks_lines_at_words() {
     insta::assert_snapshot!(shown_in(40, 24, &[]), @r"
     anthropic/test-model, at most 2000 sat
-      ($2.00), at $100000.00 per bitcoin, as
-      of 2026-11-15; play money
+      ($2.00) in play money (you pay the
+      provider), at $100000.00 per bitcoin,
+      as of 2026-11-15
     3 agents across 2 levels: lead | ada,
       bob
     session ID
@@ -140,8 +142,9 @@ fn a_terminal_of_40_columns_breaks_lines_at_words() {
       line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────
-    bill, at $100000.00 per bitcoin, as of
-      2026-11-15:
+    bill, in play money (you pay the
+      provider), at $100000.00 per bitcoin,
+      as of 2026-11-15:
       contract  agent      used
       1         lead   3.75 sat
       1.1       ada    0.95 sat
@@ -156,7 +159,7 @@ fn a_terminal_of_40_columns_breaks_lines_at_words() {
 #[test]
 fn a_terminal_of_160_columns_shows_more_of_each_line() {
     insta::assert_snapshot!(shown_in(160, 50, &[]), @r"
-    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15; play money
+    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -174,7 +177,7 @@ fn a_terminal_of_160_columns_shows_more_of_each_line() {
     • notes.txt has the day in its first line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────────────────────────────────────────────
-    bill, at $100000.00 per bitcoin, as of 2026-11-15:
+    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
@@ -191,11 +194,12 @@ fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
     insta::assert_snapshot!(shown, @"
     anthropic/test-mod
       el, at most 2000
-      sat ($2.00), at
-      $100000.00 per
+      sat ($2.00) in
+      play money (you
+      pay the provider),
+      at $100000.00 per
       bitcoin, as of
-      2026-11-15; play
-      money
+      2026-11-15
     3 agents across 2
       levels: lead |
       ada, bob
@@ -229,8 +233,11 @@ fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
     • the roof comes
       first
     ────────────────────
-    bill, at $100000.00
-      per bitcoin, as of
+    bill, in play money
+      (you pay the
+      provider), at
+      $100000.00 per
+      bitcoin, as of
       2026-11-15:
       contract  agent
         used
@@ -258,7 +265,7 @@ fn a_pipe_gets_plain_lines() {
     assert_eq!(ended.stdout.trim(), ANSWER.trim(), "as the model wrote it");
     assert_lacks(&ended.stderr, &["\u{1b}", "\r", "⠋", "─"]);
     insta::assert_snapshot!(same(&ended.stderr), @r"
-    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15; play money
+    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -270,7 +277,7 @@ fn a_pipe_gets_plain_lines() {
     1 lead done: used 5.4 sat, N s
 
 
-    bill, at $100000.00 per bitcoin, as of 2026-11-15:
+    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
@@ -308,8 +315,8 @@ fn verbose_adds_asks_and_tool_calls() {
     let answer = lines.iter().position(|line| line.contains("answer")).unwrap();
     lines[hires..answer].sort_by_key(|line| of_hire(line).unwrap_or_default());
     insta::assert_snapshot!(lines.join("\n"), @"
-    anthropic/test-model, at most 2000 sat ($2.00), at $100000.00 per bitcoin, as of 2026-11-15; play
-      money
+    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the provider), at $100000.00
+      per bitcoin, as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -342,7 +349,7 @@ fn verbose_adds_asks_and_tool_calls() {
     • notes.txt has the day in its first line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────────────────────────────────────────────
-    bill, at $100000.00 per bitcoin, as of 2026-11-15:
+    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
