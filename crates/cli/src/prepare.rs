@@ -147,7 +147,9 @@ impl Prepared {
             }
             Money::Wallet | Money::Play => {}
         }
-        quote::fees(&staffing).iter().for_each(|line| note(line));
+        for line in quote::fees(&staffing) {
+            note(&line);
+        }
         if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
             warn_of_short_time(time);
         }
