@@ -30,6 +30,8 @@ const TOO_MUCH_TIME: i32 = 24;
 const POLL: Duration = Duration::from_millis(20);
 /// How the simulator runs.
 const SCHEDULES: [&str; 4] = ["--schedules", "20000", "--threads", "1"];
+/// How a line of the simulator begins that says which law is broken. A simulator that prints such a line ends with code 1.
+const VIOLATION: &str = "violation:";
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LINE_CHARS_MAX: usize = 120;
 
@@ -91,9 +93,10 @@ impl Slot {
     fn check(&self, catcher: &Catcher) -> Verdict {
         let ran = self.build(catcher).and_then(|program| self.run(&program, catcher).map_err(|e| e.to_string()));
         let (status, output) = match ran {
-            Ok((Some(status), _)) if status.signal() == Some(TOO_MUCH_TIME) => return Verdict::Hung,
-            Ok((Some(status), output)) => (status, output),
-            Ok((None, _)) => return Verdict::Hung,
+            Ok((End::Exited(status), _)) if status.signal() == Some(TOO_MUCH_TIME) => return Verdict::Hung,
+            Ok((End::Exited(status), output)) => (status, output),
+            Ok((End::ToldViolation, output)) => return Verdict::Caught(evidence(&output)),
+            Ok((End::TookTooLong, _)) => return Verdict::Hung,
             Err(why) => return Verdict::Unusable(why),
         };
         match status.code() {
@@ -139,8 +142,8 @@ impl Slot {
         program.map(PathBuf::from).ok_or_else(|| "cargo built no program".into())
     }
 
-    /// Runs the program. Returns its exit status, or none if it was killed at the time limit, and its output.
-    fn run(&self, program: &Path, catcher: &Catcher) -> io::Result<(Option<ExitStatus>, String)> {
+    /// Runs the program. Returns how the run ended, and its output.
+    fn run(&self, program: &Path, catcher: &Catcher) -> io::Result<(End, String)> {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -t {PROCESSOR_SECONDS_MAX} && exec \"$@\""), "sh"]).arg(program);
         match catcher {
@@ -149,34 +152,55 @@ impl Slot {
             Catcher::Example(name) => command.arg(name).current_dir(self.source.join("crates/kernel")),
         };
         let log = File::create(&self.log)?;
-        let status = run_within(RUN_TIME_MAX, command.stdout(log.try_clone()?).stderr(log))?;
+        let end = run_within(RUN_TIME_MAX, command.stdout(log.try_clone()?).stderr(log), &self.log)?;
         let mut output = Vec::new();
         File::open(&self.log)?.take(OUTPUT_BYTES_MAX).read_to_end(&mut output)?;
-        Ok((status, String::from_utf8_lossy(&output).into()))
+        Ok((end, String::from_utf8_lossy(&output).into()))
     }
 }
 
-/// Runs a command to its end, or kills it at the time limit. Nothing is left running.
-fn run_within(limit: Duration, command: &mut Command) -> io::Result<Option<ExitStatus>> {
+/// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Exited(ExitStatus),
+    /// The run printed a violation and was killed. The simulator would only search for a shorter schedule that breaks the same
+    /// law, which takes longer than finding the first one.
+    ToldViolation,
+    /// The run was killed at the time limit.
+    TookTooLong,
+}
+
+/// Runs a command until it ends, until its log has a violation, or until the time limit. Nothing is left running.
+fn run_within(limit: Duration, command: &mut Command, log: &Path) -> io::Result<End> {
     let start = Instant::now();
     let mut child = command.spawn()?;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            return Ok(End::Exited(status));
         }
-        if start.elapsed() >= limit {
+        let is_late = start.elapsed() >= limit;
+        let end = if has_violation(log)? { Some(End::ToldViolation) } else { is_late.then_some(End::TookTooLong) };
+        if let Some(end) = end {
             child.kill()?;
             child.wait()?;
-            return Ok(None);
+            return Ok(end);
         }
         thread::sleep(POLL);
     }
 }
 
+/// Whether a log has a complete line with a violation.
+fn has_violation(log: &Path) -> io::Result<bool> {
+    let mut text = Vec::new();
+    File::open(log)?.take(OUTPUT_BYTES_MAX).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.split_inclusive('\n').any(|line| line.starts_with(VIOLATION) && line.ends_with('\n')))
+}
+
 /// Returns the most useful line of an output: the violation, or the message of the panic, or the last line.
 fn evidence(output: &str) -> String {
     let mut lines = output.lines();
-    let violation = output.lines().find(|line| line.starts_with("violation:"));
+    let violation = output.lines().find(|line| line.starts_with(VIOLATION));
     let panic = || lines.find(|line| line.contains("panicked at")).and_then(|_| lines.next());
     let last = || output.lines().rfind(|line| !line.trim().is_empty());
     let line = violation.or_else(panic).or_else(last).unwrap_or("(no output)");
@@ -211,7 +235,31 @@ mod tests {
 
     #[test]
     fn a_program_that_never_ends_is_killed_at_the_limit() {
-        assert_eq!(run_within(Duration::ZERO, Command::new("sleep").arg("600")).unwrap(), None);
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let end = run_within(Duration::ZERO, Command::new("sleep").arg("600"), log.path());
+        assert_eq!(end.unwrap(), End::TookTooLong);
+    }
+
+    #[test]
+    fn a_run_that_has_printed_a_violation_is_not_waited_for() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let script = "echo found; echo 'violation: lost 3 msat'; exec sleep 600";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdout(log.reopen().unwrap());
+        assert_eq!(run_within(RUN_TIME_MAX, &mut command, log.path()).unwrap(), End::ToldViolation);
+    }
+
+    #[test]
+    fn words_about_a_violation_inside_a_line_do_not_end_a_run() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let check = |text: &str, expect: bool| {
+            fs::write(log.path(), text).unwrap();
+            assert_eq!(has_violation(log.path()).unwrap(), expect, "{text}");
+        };
+        check("", false);
+        check("0 schedules, no violation: good\n", false);
+        check("found\nviolation: lost 3", false);
+        check("found\nviolation: lost 3 msat\n", true);
     }
 
     #[test]

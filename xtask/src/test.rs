@@ -1,6 +1,8 @@
 //! The test command of the project: runs every check, the fastest first, and stops at the first failure.
 
+use std::env;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Instant;
 
 use crate::{Outcome, cargo, mutants, run as run_cargo};
@@ -9,13 +11,19 @@ use crate::{Outcome, cargo, mutants, run as run_cargo};
 const CORE: &[&str] =
     &["clippy", "-p", "guildhall", "-p", "guildhall-models", "--no-default-features", "--", "-D", "warnings"];
 
+/// How many tests run at once on each processor. Most tests of the program wait for servers and other processes.
+const TESTS_PER_PROCESSOR: usize = 3;
+
+/// The variable that sets how many tests run at once. A number that somebody has set stays.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
 type Step = (&'static str, fn() -> Outcome);
 
 const STEPS: &[Step] = &[
     ("format", || run_cargo(&mut cargo(&["fmt", "--all", "--check"]))),
     ("lints", || run_cargo(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))),
     ("core", || run_cargo(&mut cargo(CORE))),
-    ("tests", || run_cargo(&mut cargo(&["test", "--workspace"]))),
+    ("tests", || run_cargo(cargo(&["test", "--workspace"]).env(TEST_THREADS, test_threads()))),
     ("docs", || run_cargo(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("simulator", || run_cargo(&mut cargo(&["run", "-p", "guildhall-sim", "--", "--schedules", "100000"]))),
     ("payments", || {
@@ -41,6 +49,11 @@ pub(crate) fn run() -> Outcome {
     }
     println!("test: {} passed, 0 failed", STEPS.len());
     Ok(())
+}
+
+fn test_threads() -> String {
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    env::var(TEST_THREADS).unwrap_or_else(|_| (TESTS_PER_PROCESSOR * processors()).to_string())
 }
 
 /// Makes sure that a component of the toolchain is installed.

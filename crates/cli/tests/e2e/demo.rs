@@ -57,7 +57,7 @@ fn a_demo_that_is_killed_half_way_gives_the_same_answer_and_the_same_bill() {
         .expect(0)
         .says("SIGKILL")
         .says("guildhall resume")
-        .says("continues in play money");
+        .says("continues, with play money");
     assert!(ended.stdout.contains("the same answer and the same bill"), "{}", ended.stdout);
     assert!(ended.stdout.starts_with("rehearsal: no language model\n"), "{}", ended.stdout);
     assert!(!ended.stderr.contains("is saved"), "the demo removes its session: {}", ended.stderr);

@@ -123,8 +123,11 @@ fn a_funded_session_without_work_says_how_to_begin_and_is_listed_with_its_first_
 fn every_screen_says_whether_it_is_play_money_or_the_money_of_the_wallet() {
     let Some(bank) = Bank::new(&answers(), Route::Within) else { return };
     let wallet = bank.funded(2000);
-    let play =
-        bank.guildhall(&["run", "When?", "--yes"]).expect(0).says("; play money\n").says(", with play money, is");
+    let play = bank
+        .guildhall(&["run", "When?", "--yes"])
+        .expect(0)
+        .says(" in play money (you pay the provider), at ")
+        .says(", with play money, is");
     let play = play.stderr.split_once("\nsession ").unwrap().1.split_whitespace().next().unwrap().to_owned();
     let run = ["run", "When?", "--session", &wallet, "--budget", "300sat", "--yes"];
     bank.guildhall(&run).expect(0).says("pays with the money of the wallet").says(", with the money of the wallet, is");
