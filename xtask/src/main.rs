@@ -30,8 +30,8 @@ cargo xtask test               runs everything that must pass before a merge
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and checks that it is detected
 cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules of contracts, and as many of
                                payments); then stores and reads back 50,000 contracts with all kinds of replies; then kills
-                               the program 200 times with one agent running, 200 times with a tree of agents, and 200 times
-                               while it only writes
+                               the program 200 times with one agent running, 200 times with a tree of agents, 200 times while
+                               it pays (within one wallet server, and between two), and 200 times while it only writes
 cargo xtask prices             makes the price table again, after an update of the crate genai-prices
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 cargo xtask bench -- wire [ARGS...]

@@ -181,7 +181,7 @@ async fn a_funded_session_works_pays_its_specialist_and_refunds_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_budget_alone_funds_no_wallet_session() {
+async fn budget_alone_funds_no_wallet_session() {
     let Some(world) = World::new() else { return };
     let (hall, funding) = world.funded(1000).await;
     let session = funding.session.clone();
@@ -197,7 +197,7 @@ async fn a_budget_alone_funds_no_wallet_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cloned_repository_pays_nobody() {
+async fn cloned_repo_pays_nobody() {
     let Some(world) = World::new() else { return };
     // The same agents with fees, and no payee in the operator's settings.
     let hall = world.builder().build().unwrap();
@@ -214,7 +214,7 @@ async fn a_cloned_repository_pays_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paid_invoice_is_credited_though_its_root_has_closed() {
+async fn paid_invoice_is_credited_though_its_root_has_closed() {
     let Some(world) = World::new() else { return };
     let (hall, funding) = world.funded(1500).await;
     let more = hall.fund(Some(&funding.session), sat(300)).await.unwrap();
@@ -226,7 +226,7 @@ async fn a_paid_invoice_is_credited_though_its_root_has_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restored_backup_freezes_payments() {
+async fn restored_backup_freezes_payouts() {
     let Some(world) = World::new() else { return };
     let (hall, funding) = world.funded(2000).await;
     let data = world.project.path().join(".guildhall/hall");
