@@ -179,11 +179,15 @@ fn run_within(limit: Duration, command: &mut Command, log: &Path) -> io::Result<
             return Ok(End::Exited(status));
         }
         let is_late = start.elapsed() >= limit;
-        let end = if has_violation(log)? { Some(End::ToldViolation) } else { is_late.then_some(End::TookTooLong) };
+        let end = match has_violation(log) {
+            Ok(true) => Some(Ok(End::ToldViolation)),
+            Ok(false) => is_late.then_some(Ok(End::TookTooLong)),
+            Err(why) => Some(Err(why)),
+        };
         if let Some(end) = end {
             child.kill()?;
             child.wait()?;
-            return Ok(end);
+            return end;
         }
         thread::sleep(POLL);
     }

@@ -65,10 +65,14 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
         Outcome::Exhausted(limit) => {
             let found =
                 if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
-            let (first, more) = match (limit, kind) {
-                (Limit::Purse, Money::Wallet) => (format!("guildhall fund AMOUNT --session {id}, and then: "), ""),
-                (Limit::Purse, Money::Play) => (String::new(), " --budget AMOUNT"),
-                (_, Money::Wallet | Money::Play) => (String::new(), ""),
+            let more = match (limit, kind) {
+                (Limit::Purse, Money::Wallet) => {
+                    format!(
+                        " --budget AMOUNT. To add money to the session first, run: guildhall fund AMOUNT --session {id}"
+                    )
+                }
+                (Limit::Purse, Money::Play) => " --budget AMOUNT".to_owned(),
+                (Limit::Turns | Limit::Deadline | Limit::Asked, Money::Wallet | Money::Play) => String::new(),
             };
             let used =
                 ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} tokens used", ended.bill.tokens()));
@@ -77,7 +81,7 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
             }
             say_in(
                 WARN,
-                &format!("{what}{used}: {found}. To continue, run: {first}guildhall {command} --continue {id}{more}"),
+                &format!("{what}{used}: {found}. To continue, run: guildhall {command} --continue {id}{more}"),
             );
         }
         Outcome::Failed => {

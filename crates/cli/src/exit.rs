@@ -248,7 +248,6 @@ fn of_wallet(why: &WalletError) -> Exit {
         WalletError::Decode(_)
         | WalletError::PlaySession(_)
         | WalletError::NoPayment(_)
-        | WalletError::NotFrozen(_)
         | WalletError::WrongPreimage => Exit::Usage,
         // The state of the wallet, of a session or of a payment.
         WalletError::NotConnected
@@ -258,6 +257,7 @@ fn of_wallet(why: &WalletError) -> Exit {
         | WalletError::Invoice(_)
         | WalletError::SessionLimit { .. }
         | WalletError::WasPaid(_)
+        | WalletError::Exists(_)
         | WalletError::Insolvent { .. }
         | WalletError::OldRate { .. } => Exit::Wallet,
     }

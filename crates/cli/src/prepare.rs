@@ -5,7 +5,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use guildhall::agent::roster::{Level, Map, Problem, Severity, Team};
-use guildhall::kernel::{AgentName, Millis, Msat, SessionKind};
+use guildhall::kernel::{AgentName, Millis, Msat, Path, SessionKind};
 use guildhall::local::{SessionId, unix_now};
 use guildhall::providers::{Rate, Usd};
 use guildhall::{Agent, DatedRate, Hall, Paid, REHEARSAL_LABEL, REHEARSAL_PRICE, Staffing, Tasks, Undertaking};
@@ -96,17 +96,14 @@ impl Prepared {
         args.model = model;
         let files = files(&found);
         let hall = args.transcripts.apply(world.hall_with(project, found, args.max_concurrency)).build()?;
-        let budget = match (args.budget, &after, &within) {
-            (Some(budget), _, _) => Some(budget.msat(&rate)),
-            (None, None, None) => Some(BUDGET.msat(&rate)),
-            (None, None, Some(id)) => Some(BUDGET.msat(&rate).min(hall.session(id).await?.free)),
-            (None, Some(_), _) => None,
+        let most = match (args.budget, &after, &within) {
+            (Some(budget), _, _) => budget.msat(&rate),
+            (None, Some(id), _) => left(&hall, id).await?,
+            (None, None, Some(id)) => BUDGET.msat(&rate).min(left(&hall, id).await?),
+            (None, None, None) => BUDGET.msat(&rate),
         };
-        let most = match (budget, &after) {
-            (Some(budget), _) => budget,
-            (None, Some(id)) => left(&hall, id).await?,
-            (None, None) => BUDGET.msat(&rate),
-        };
+        // The work gets the money that the person is asked about, also if more is paid in meanwhile.
+        let budget = Some(most);
         let prepared = Prepared { hall, args, after, within, entry, budget };
         prepared.agree(&world, &both(most, &rate), &maps, &files).await?;
         Ok(prepared)
@@ -130,7 +127,7 @@ impl Prepared {
         let (rate, money) = (self.hall.models().rate(), Money::of(&staffing));
         let kind = match (money, paid) {
             (Money::Play, Paid::Provider) => IN_PLAY_MONEY,
-            (Money::Play, Paid::Nobody) | (Money::Wallet, _) => money.in_words(),
+            (Money::Play, Paid::Nobody) | (Money::Wallet, Paid::Nobody | Paid::Provider) => money.in_words(),
         };
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
         note(&format!("{named}, at most {most} {kind}, {}", at_rate(rate)));
@@ -207,10 +204,13 @@ async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure
     Ok(id)
 }
 
-/// The money that a session has left. It is known only after the session is settled.
+/// The money that a session has left. It is known only after the session is settled, and its paid invoices are credited.
 async fn left(hall: &Hall, id: &SessionId) -> Result<Msat, Failure> {
-    hall.settle(id).await?;
-    Ok(hall.session(id).await?.free)
+    if hall.journal().folded_account(id).await?.next_root() != Path::root(1) {
+        hall.settle(id).await?;
+    }
+    hall.credit(id).await?;
+    Ok(hall.journal().folded_account(id).await?.free())
 }
 
 /// What to type if no model is set up.
@@ -256,9 +256,7 @@ async fn with_model(
 fn rehearsal_charge(rate: &DatedRate) -> String {
     let thousand = |price: Usd| sats(Msat::capped(u128::from(rate.usd_per_btc.to_msat(price).get().div_ceil(1000))));
     let (read, written) = (thousand(REHEARSAL_PRICE.input), thousand(REHEARSAL_PRICE.output));
-    format!(
-        "It charges the session's money of the wallet: {read} per 1000 bytes read, {written} per 1000 bytes written"
-    )
+    format!("The rehearsal charges the session: {read} per 1000 bytes read, {written} per 1000 bytes written")
 }
 
 /// Draws the agents that each first agent can use, and prints the problems of their files.

@@ -6,7 +6,7 @@ mod fund;
 mod refund;
 mod worker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use guildhall_kernel::{
@@ -88,9 +88,9 @@ pub enum WalletError {
         /// The date of the rate.
         date: String,
     },
-    /// The payment stops nothing.
-    #[error("payment {0} stops nothing: see `guildhall wallet`. Nothing was changed")]
-    NotFrozen(String),
+    /// There is a payment to this invoice.
+    #[error("payment {0} to this invoice exists already: to see it and to continue it, run `guildhall payments`")]
+    Exists(PaymentHash),
     /// There is no such payment under way.
     #[error("there is no payment {0} under way: see `guildhall payments`")]
     NoPayment(String),
@@ -187,7 +187,7 @@ impl Hall {
     /// Connects this hall to a wallet. The keys decide which wallet it is. A hall keeps its first wallet; its address can change.
     pub async fn connect_wallet(&self, url: WalletUrl) -> Result<WalletView, HallError> {
         let client = self.client_at(url.clone())?;
-        let identity = self.patiently(client.identify()).await.map_err(WalletError::from)?;
+        let identity = self.warn_if_slow(client.identify()).await.map_err(WalletError::from)?;
         let url = self.redactor().text(TextKind::Url, url.as_str());
         let fact = TreasuryFact::Connected { wallet: identity.wallet, network: identity.network, url: url.of };
         let texts = vec![(url.of, url.says.into_bytes())];
@@ -208,13 +208,8 @@ impl Hall {
     /// If such a payment was a refund or a fee of this hall, and the journal is an older copy, the hall still owes that money, and
     /// pays it again when it is asked to.
     pub async fn accept_payments(&self, payments: &[PaymentHash]) -> Result<(), HallError> {
-        let treasury = self.treasury().await?;
-        for payment in payments {
-            if !treasury.frozen().any(|frozen| frozen == *payment) {
-                return Err(WalletError::NotFrozen(payment.to_string()).into());
-            }
-        }
-        self.decide(payments.iter().map(|payment| TreasuryFact::Accepted { payment: *payment }).collect()).await
+        let payments: BTreeSet<PaymentHash> = payments.iter().copied().collect();
+        self.decide(payments.into_iter().map(|payment| TreasuryFact::Accepted { payment }).collect()).await
     }
 
     /// Stores what a person decided.
@@ -224,7 +219,7 @@ impl Hall {
     }
 
     /// Returns the other process that asks the wallet now, if there is one. Payments wait for that process.
-    pub async fn asks_the_wallet(&self) -> Result<Option<Holder>, HallError> {
+    pub async fn other_wallet_process(&self) -> Result<Option<Holder>, HallError> {
         let holder = self.journal().treasury_holder().await?;
         Ok(holder.filter(|holder| holder.pid != std::process::id()))
     }
@@ -273,7 +268,7 @@ impl Hall {
 
     async fn balance(&self) -> Result<Msat, HallError> {
         let client = self.client().await?;
-        Ok(self.patiently(client.balance()).await.map_err(WalletError::from)?)
+        Ok(self.warn_if_slow(client.balance()).await.map_err(WalletError::from)?)
     }
 
     /// Returns the money of all sessions with the money of a wallet, as far as it is not spent.
@@ -294,12 +289,12 @@ impl Hall {
         let treasury = self.treasury().await?;
         let connected = treasury.wallet().ok_or(WalletError::NotConnected)?;
         let client = self.client_at(self.wallet_url(&treasury).await?)?;
-        self.patiently(client.confirm(&connected.id)).await.map_err(WalletError::from)?;
+        self.warn_if_slow(client.confirm(&connected.id)).await.map_err(WalletError::from)?;
         Ok(client)
     }
 
     /// Waits for the wallet server, and says so if that takes long.
-    async fn patiently<T>(&self, asked: impl Future<Output = T>) -> T {
+    async fn warn_if_slow<T>(&self, asked: impl Future<Output = T>) -> T {
         let mut asked = std::pin::pin!(asked);
         if let Ok(replied) = tokio::time::timeout(SLOW, &mut asked).await {
             return replied;

@@ -219,8 +219,10 @@ impl Treasury {
                 self.frozen.insert(*payment);
                 Ok(())
             }
-            TreasuryFact::Accepted { payment } if self.frozen.remove(payment) => Ok(()),
-            TreasuryFact::Accepted { payment } => Err(TreasuryError::NotUnderWay { payment: *payment }),
+            TreasuryFact::Accepted { payment } => {
+                let was_frozen = self.frozen.remove(payment);
+                if was_frozen { Ok(()) } else { Err(TreasuryError::NotFrozen { payment: *payment }) }
+            }
         }
     }
 

@@ -15,6 +15,7 @@ Examples:
   guildhall wallet connect https://lnbits.example.com
   guildhall wallet                      what the wallet has, and what this hall owes
   guildhall wallet payouts on           pay fees to the payees of the config
+  guildhall wallet accept 30fd…         accept a payment that was not made by this hall
 
 The keys decide which wallet it is. They are read from the environment, are never stored, and agents never see them. Without the \
 admin key, the wallet can receive, and payments wait.";
@@ -26,8 +27,8 @@ Examples:
   guildhall run --session brave-otter --budget 500sat \"Which of our endpoints have no test?\"
 
 The invoice is stored before it is printed. Press Ctrl-C to stop waiting: the invoice stays payable, also after it has expired. A \
-payment that nobody waited for is credited by the next command that asks the wallet: `close ID`, `wallet`, `payments`, `fund`, and \
-`run`, `chat` and `resume` of a funded session.
+payment that nobody waited for is credited by the next command that asks the wallet: `close ID`, `wallet`, `payments`, `fund` while it \
+waits, and `run`, `chat` and `resume` of a funded session.
 
 With --output json, `fund` prints one line as soon as there is an invoice: session, invoice, payment, amount_msat, expires. When \
 the waiting has ended, it prints one more line: session, paid, free_msat. With --no-wait, it prints only the first.";

@@ -34,7 +34,7 @@ pub(crate) async fn fund(world: &World, args: FundArgs) -> Result<Exit, Failure>
     };
     let money = whole_sats(args.amount.msat(hall.models().rate()))?;
     let funding = hall.fund(session.as_ref(), money).await.map_err(|why| not_funded(why, money))?;
-    // From now on, Ctrl-C ends the waiting. Whoever has read the invoice can press it.
+    // From now on, Ctrl-C ends the waiting: a person who has read the invoice can press it.
     let mut signals = Signals::listen()?;
     let id = &funding.session;
     match args.output.output {

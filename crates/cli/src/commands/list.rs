@@ -137,7 +137,7 @@ fn json_line(session: &Result<View, Unreadable>) -> Value {
         "created_at_ms": row.created_at.0,
         "project": row.project,
         "task": row.label,
-        "kind": view.map(|view| Money::from(&view.kind).in_a_word()),
+        "money": view.map(|view| Money::from(&view.kind).in_a_word()),
         "free_msat": view.map(|view| view.free),
         "models": view.and_then(|view| view.root.as_ref()).map(|root| root.setup.staffing.models()),
         "used_msat": view.map(|view| view.charges.used),

@@ -184,9 +184,9 @@ async fn say_why_payments_wait(hall: &Hall) -> Result<(), Failure> {
             "nothing is paid now, because the wallet made a payment that this hall does not know. To see it, run: guildhall wallet",
         );
     }
-    if let Some(holder) = hall.asks_the_wallet().await? {
+    if let Some(holder) = hall.other_wallet_process().await? {
         note(&format!(
-            "process {} asks the wallet now, and payments wait for it. If it is stopped, end it",
+            "process {} asks the wallet now, and payments wait for it. If that process is stopped, continue it or end it",
             holder.pid
         ));
     }

@@ -29,8 +29,11 @@ pub(crate) async fn verify(world: &World, args: VerifyArgs) -> Result<Exit, Fail
     }
     found.sessions.iter().try_for_each(print_checked)?;
     // The money of the wallet is checked with all sessions, and only if each of them is sound.
-    let treasury = hall.treasury().await?;
-    if id.is_none() && found.is_sound() && treasury.wallet().is_some() {
+    if id.is_none()
+        && found.is_sound()
+        && let treasury = hall.treasury().await?
+        && treasury.wallet().is_some()
+    {
         let invoices = count(treasury.invoices().count(), "invoice");
         let payments = count(treasury.payments().count(), "payment");
         out(&format!(

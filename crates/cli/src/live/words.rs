@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::amount::{Money, sats};
 use crate::bill::charges;
-use crate::print::{BAD, GOOD, WARN, tame};
+use crate::print::{BAD, GOOD, WARN, count, tame};
 
 /// The longest description of a call, in characters.
 const CALL_CHARS_MAX: usize = 100;
@@ -36,7 +36,7 @@ pub(super) fn status(status: &Status) -> [String; 4] {
     let frame = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
     let head = format!("{} {}", SPINNER[frame], time(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)));
     let (in_words, in_short, budget) = (charges(*spent, sats), charges(*spent, short), sats(*budget));
-    let (agent, call) = (plural(*agents, "agent"), plural(*calls, "call"));
+    let (agent, call) = (count(*agents, "agent"), count(*calls, "call"));
     let (all, holds) = (short(spent.total()), short(*held));
     let (money, kind) = (money.in_words(), money.in_a_word());
     [
@@ -65,10 +65,6 @@ fn short(amount: Msat) -> String {
     } else {
         format!("{}.{}", msat / 1000, msat % 1000 / 100)
     }
-}
-
-fn plural(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Formats a duration for people.

@@ -100,8 +100,7 @@ fn a_rehearsal_says_before_it_starts_what_it_charges_to_the_wallet() {
     let run = ["run", QUESTION, "--session", &id, "--budget", "1500sat", "--model", "rehearsal"];
     let place = ["--team", WORKSHOP, "--project", WORKSHOP];
     let ended = bank.guildhall(&[&run[..], &place, &["--quiet"]].concat()).expect(0);
-    let charge =
-        "It charges the session's money of the wallet: 0.25 sat per 1000 bytes read, 1 sat per 1000 bytes written";
+    let charge = "The rehearsal charges the session: 0.25 sat per 1000 bytes read, 1 sat per 1000 bytes written";
     assert_has(&ended.stderr, &[charge]);
     let bill = bank.guildhall(&["show", &id, "--output", "json"]).expect(0).json()["bill"].clone();
     assert_eq!(bank.free_msat(&id), 2_000_000 - msat(&bill["charged"]), "the rehearsal was charged");

@@ -98,7 +98,7 @@ fn a_funded_session_without_work_says_how_to_begin_and_is_listed_with_its_first_
     let Some(bank) = Bank::new(&answers(), Route::Within) else { return };
     let id = bank.funded(2000);
     let listed = |key: &str| bank.guildhall(&["ls", "--output", "json"]).json()[0][key].clone();
-    assert_eq!((listed("kind"), listed("free_msat")), (json!("wallet"), json!(2_000_000)));
+    assert_eq!((listed("money"), listed("free_msat")), (json!("wallet"), json!(2_000_000)));
     assert_eq!((listed("task"), listed("state")), (json!("funded session"), json!("no work yet")));
     let advice = format!("run `guildhall run --session {id} --budget AMOUNT");
     for args in [
@@ -150,7 +150,7 @@ fn every_screen_says_whether_it_is_play_money_or_the_money_of_the_wallet() {
     shows(&["ledger", &play], "play money");
     shows(&["wallet"], "wallet    ");
     let listed = bank.guildhall(&["ls", "--output", "json"]).json();
-    let kinds: Vec<&Value> = listed.as_array().unwrap().iter().map(|session| &session["kind"]).collect();
+    let kinds: Vec<&Value> = listed.as_array().unwrap().iter().map(|session| &session["money"]).collect();
     assert!(kinds.contains(&&json!("play")) && kinds.contains(&&json!("wallet")), "{listed}");
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::bank::{Bank, Route};
 use crate::crew::slowly;
-use crate::house::{Ended, Running, says, wait_for};
+use crate::house::{Ended, Running, msat, says, wait_for};
 use crate::people::shell_with_a_disk;
 use crate::wallet_failures::{FOR_EVER, PAY, Refund};
 
@@ -198,7 +198,7 @@ fn a_restored_backup_pays_nothing_twice_and_nothing_more_until_a_person_has_look
     assert_eq!((bank.proxy().count(PAY), refund.received()), (1, 100_000));
     // Payments to payees are another matter.
     bank.guildhall(&["wallet", "payouts", "on"]).expect(6).says("would pay it a second time");
-    bank.guildhall(&["wallet", "accept", &"0".repeat(64)]).expect(2).says("stops nothing");
+    bank.guildhall(&["wallet", "accept", &"0".repeat(64)]).expect(6).says("wait to be accepted");
     assert_eq!((bank.proxy().count(PAY), refund.received()), (1, 100_000));
     bank.guildhall(&["wallet", "accept", &refund.hash]).expect(0);
     assert_eq!(bank.settled()[0]["state"], "paid");
@@ -356,6 +356,16 @@ fn a_payment_that_nobody_waited_for_is_credited_before_work_needs_it() {
     bank.connect();
     let made = bank.guildhall(&["fund", "500sat", "--no-wait", "--output", "json"]).expect(0).json();
     bank.pay(made["invoice"].as_str().unwrap());
-    bank.guildhall(&work(made["session"].as_str().unwrap())).expect(0);
+    // Without a budget, the work gets all that the session has.
+    let id = made["session"].as_str().unwrap();
+    bank.guildhall(&["run", "When?", "--session", id, "--yes"]).expect(0).says("at most 500 sat");
+    let more = bank.guildhall(&["fund", "200sat", "--session", id, "--no-wait", "--output", "json"]).expect(0).json();
+    let free = bank.free_msat(id);
+    bank.pay(more["invoice"].as_str().unwrap());
+    let continued = bank.guildhall(&["run", "And where?", "--continue", id, "--yes", "--output", "json"]).expect(0);
+    // The person was asked about the sum that the work got.
+    let granted = free + 200_000;
+    assert_eq!(msat(&continued.json()["bill"]["granted"]), granted, "{continued:?}");
+    continued.says(&format!("at most {}.{:03} sat", granted / 1000, granted % 1000));
     bank.assert_sound();
 }

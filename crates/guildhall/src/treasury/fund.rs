@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use guildhall_kernel::{Msat, PaymentHash, SessionFact, SessionKind, UnixMs};
+use guildhall_kernel::{Msat, PaymentHash, Quantity, Session, SessionFact, SessionKind, UnixMs};
 use guildhall_local::{JournalError, NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
 
 use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
@@ -53,17 +53,22 @@ impl Hall {
         let wallet = treasury.wallet().ok_or(WalletError::NotConnected)?.id.clone();
         let id = session.cloned().unwrap_or_else(fresh_id);
         let session_max = self.wallet_settings().limits.session_max;
-        if money > session_max {
-            return Err(WalletError::SessionLimit { session: id, wanted: money, most: session_max }.into());
+        let account = match session {
+            Some(id) => self.journal().folded_account(id).await?,
+            None => Session::default(),
+        };
+        if session.is_some() && *account.kind() == SessionKind::Play {
+            return Err(WalletError::PlaySession(id).into());
         }
-        if let Some(id) = session
-            && *self.journal().folded_account(id).await?.kind() == SessionKind::Play
-        {
-            return Err(WalletError::PlaySession(id.clone()).into());
+        // The limit is checked again when the invoice is stored. This check is early, so that no invoice is made in vain.
+        let has = account.unspent().plus(treasury.awaited(&id, unix_now()));
+        let wanted = has.and_then(|has| has.plus(money)).unwrap_or(Msat::SUPPLY);
+        if wanted > session_max {
+            return Err(WalletError::SessionLimit { session: id, wanted, most: session_max }.into());
         }
         let client = self.client().await?;
         let memo = format!("Guildhall session {id}");
-        let decoded = self.patiently(client.invoice(money, &memo, VALID)).await.map_err(WalletError::from)?;
+        let decoded = self.warn_if_slow(client.invoice(money, &memo, VALID)).await.map_err(WalletError::from)?;
         let (invoice, text) = stored_invoice(&decoded);
         let fact = treasury.invoiced(&id, money, &invoice, unix_now()).map_err(WalletError::from)?;
         if session.is_none() {
@@ -108,10 +113,10 @@ impl Hall {
     }
 
     /// Credits the paid invoices of a session that no process waits for. If the wallet can't be asked, nothing is credited.
-    pub(crate) async fn credit(&self, session: &SessionId) -> Result<(), HallError> {
+    pub async fn credit(&self, session: &SessionId) -> Result<(), HallError> {
         let (treasury, now) = (self.treasury().await?, unix_now());
-        let mut invoices = treasury.invoices().map(|(_, invoiced)| invoiced).filter(|invoiced| !invoiced.is_paid);
-        let may_be_paid = invoices.any(|invoiced| invoiced.session == *session && invoiced.is_open(now));
+        let may_be_paid =
+            treasury.invoices().any(|(_, invoiced)| invoiced.session == *session && invoiced.is_open(now));
         if may_be_paid && self.wallet_settings().invoice_key.is_some() {
             let worker = TreasuryWorker::start(self);
             // After the time, a later command asks again.

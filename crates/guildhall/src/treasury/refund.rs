@@ -91,8 +91,11 @@ impl Hall {
         if self.wallet_settings().admin_key.is_none() {
             return Err(WalletError::NoAdminKey.into());
         }
+        if self.treasury().await?.payment(decoded.payment).is_some() {
+            return Err(WalletError::Exists(decoded.payment).into());
+        }
         let client = self.client().await?;
-        if is_ours(&client, decoded.payment).await {
+        if self.warn_if_slow(is_ours(&client, decoded.payment)).await {
             return Err(WalletError::from(InvoiceError::Ours).into());
         }
         let free = self.refund_quote(session).await?.free;

@@ -23,9 +23,8 @@ const POLL: Duration = Duration::from_millis(500);
 /// The pause after an error of the wallet's server.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
 
-/// The pauses of a process that lacks a key: the first, and the longest.
-const WITHOUT_KEY_MIN: Duration = Duration::from_millis(500);
-const WITHOUT_KEY_MAX: Duration = Duration::from_secs(8);
+/// How long a process that lacks a key leaves the lease to others: longer than their pause between two tries.
+const LEFT_TO_OTHERS: Duration = Duration::from_secs(1);
 
 /// How long a warning is not repeated.
 const WARN_AGAIN: Duration = Duration::from_mins(10);
@@ -79,23 +78,18 @@ impl Drop for TreasuryWorker {
 /// Asks the wallet until the task is stopped.
 async fn work(hall: Hall, idle: Arc<Notify>) {
     let mut warnings = Warnings::new(&hall);
-    let mut rounds_without_key = 0;
     loop {
         let pause = match Office::open(&hall).await {
-            Ok(Some(mut office)) => match office.ask(&idle, &mut warnings).await {
-                // The stored facts differ from what this worker knows: read them again.
-                Stopped::Failed(HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. })) => {
+            Ok(Some(mut office)) => {
+                let why = office.ask_until_it_fails(&idle, &mut warnings).await;
+                if matches!(why, HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. })) {
+                    // The stored facts differ from what this worker knows: read them again.
                     Duration::ZERO
-                }
-                Stopped::Failed(why) => {
+                } else {
                     warnings.unreachable(&why);
                     AFTER_ERROR
                 }
-                Stopped::LacksKey => {
-                    rounds_without_key += 1;
-                    WITHOUT_KEY_MIN.saturating_mul(1 << rounds_without_key.min(8)).min(WITHOUT_KEY_MAX)
-                }
-            },
+            }
             Ok(None) => {
                 idle.notify_one();
                 POLL
@@ -108,13 +102,6 @@ async fn work(hall: Hall, idle: Arc<Notify>) {
         };
         tokio::time::sleep(pause).await;
     }
-}
-
-/// Why a worker gives the lease up.
-enum Stopped {
-    Failed(HallError),
-    /// Something waits for a key that this process does not have. Another process may have it.
-    LacksKey,
 }
 
 /// Prints each warning once, and again only after a while.
@@ -138,15 +125,22 @@ impl Warnings {
 
     fn unreachable(&mut self, why: &dyn std::fmt::Display) {
         self.say(format!(
-            "the wallet can't be asked now ({why}). Payments wait, nothing is lost, and it is tried again"
+            "the wallet can't be asked now ({why}). Payments wait, nothing is lost, and the wallet is asked again"
         ));
     }
+}
+
+/// What a step of the worker did.
+enum Performed {
+    One,
+    Nothing,
 }
 
 /// The lease, the wallet and the treasurer.
 struct Office {
     hall: Hall,
-    lease: TreasuryLease,
+    /// Absent for a moment if this process lacks a key, so that another process can go on.
+    lease: Option<TreasuryLease>,
     wallet: Lnbits,
     treasurer: Treasurer,
     cursor: TreasuryCursor,
@@ -164,37 +158,55 @@ impl Office {
         }
         let wallet = hall.client().await?;
         let treasurer = Treasurer::new(treasury, policy(hall.wallet_settings()));
-        Ok(Some(Office { hall: hall.clone(), lease, wallet, treasurer, cursor }))
+        Ok(Some(Office { hall: hall.clone(), lease: Some(lease), wallet, treasurer, cursor }))
     }
 
-    /// Performs errands until something fails, or another process must go on.
-    async fn ask(&mut self, idle: &Notify, warnings: &mut Warnings) -> Stopped {
+    /// Performs errands until something fails.
+    async fn ask_until_it_fails(&mut self, idle: &Notify, warnings: &mut Warnings) -> HallError {
         loop {
-            match self.perform_next(warnings).await {
-                Ok(true) => {}
-                Ok(false) => {
+            let rested = match self.perform_next(warnings).await {
+                Ok(Performed::One) => Ok(()),
+                Ok(Performed::Nothing) => {
                     idle.notify_one();
-                    if self.treasurer.lacks_key() {
-                        return Stopped::LacksKey;
-                    }
-                    tokio::time::sleep(POLL).await;
+                    self.rest(idle).await
                 }
-                Err(why) => return Stopped::Failed(why),
+                Err(why) => Err(why),
+            };
+            if let Err(why) = rested {
+                return why;
             }
         }
     }
 
-    /// Performs the next errand, and stores what follows. Returns whether there was one.
-    async fn perform_next(&mut self, warnings: &mut Warnings) -> Result<bool, HallError> {
+    /// Waits until there may be something to do. If this process lacks a key, another process can take the lease meanwhile.
+    async fn rest(&mut self, idle: &Notify) -> Result<(), HallError> {
+        if !self.treasurer.lacks_key() {
+            tokio::time::sleep(POLL).await;
+            return Ok(());
+        }
+        self.lease = None;
+        tokio::time::sleep(LEFT_TO_OTHERS).await;
+        while self.lease.is_none() {
+            self.lease = self.hall.journal().lease_treasury(unix_now()).await?;
+            if self.lease.is_none() {
+                idle.notify_one();
+                tokio::time::sleep(POLL).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Performs the next errand, if there is one, and stores what follows.
+    async fn perform_next(&mut self, warnings: &mut Warnings) -> Result<Performed, HallError> {
         self.read_new_facts().await?;
         let errands = self.treasurer.errands(unix_now());
-        let Some(errand) = errands.first() else { return Ok(false) };
+        let Some(errand) = errands.first() else { return Ok(Performed::Nothing) };
         // A reply says nothing about the time after it was asked for: the machine can sleep before it is read.
         let asked = unix_now();
         let (reply, text) = self.perform(errand, warnings).await?;
         let (facts, at) = (self.treasurer.hear(errand, &reply, asked), unix_now());
         self.store(facts, text, at).await?;
-        Ok(true)
+        Ok(Performed::One)
     }
 
     async fn store(
@@ -207,7 +219,7 @@ impl Office {
             return Ok(());
         }
         let batch = TreasuryBatch { at, facts, texts: text.into_iter().collect() };
-        self.hall.journal().append_treasury(Some(&self.lease), batch).await?;
+        self.hall.journal().append_treasury(self.lease.as_ref(), batch).await?;
         Ok(())
     }
 
@@ -237,7 +249,7 @@ impl Office {
                     Ok((invoice, text)) => (WalletReply::Invoice(invoice), Some(text)),
                     Err(why) => {
                         warnings.say(format!(
-                            "payee {payee} can't be paid now: {why}. The fees wait, and it is tried again"
+                            "payee {payee} can't be paid now: {why}. The fees wait, and the payee is asked again"
                         ));
                         (WalletReply::Unclear, None)
                     }

@@ -251,12 +251,14 @@ impl Treasurer {
         invoices.chain(payments).map(next).chain(payees).chain([self.list_next]).min()
     }
 
-    /// Whether there is a payment to make, or a payee to pay, for which this process lacks the key. Another process may have it.
+    /// Whether there is a payment to make, or a payee to pay, for which this process lacks a key. Another process may have it.
     pub fn lacks_key(&self) -> bool {
-        let is_due = |account: &PayeeAccount| account.paying.is_none() && account.owed >= self.policy.payout_min;
+        let Policy { can_pay, payout_min, payees, .. } = &self.policy;
+        let lacks = |payee: &PayeeName| !can_pay || !payees.contains(payee);
+        let is_due = |account: &PayeeAccount| account.paying.is_none() && account.owed >= *payout_min;
         let has_payments = self.treasury.payments().any(|(_, payment)| payment.end.is_none());
-        let has_fees = self.treasury.payouts_allowed && self.treasury.payees().any(|(_, account)| is_due(account));
-        !self.policy.can_pay && (has_payments || has_fees)
+        let mut fees = self.treasury.payees().filter(|_| self.treasury.payouts_allowed);
+        (!can_pay && has_payments) || fees.any(|(payee, account)| is_due(account) && lacks(payee))
     }
 
     /// Takes the reply to an errand, and returns the facts that follow. They must be stored before [`Treasurer::errands`] is
@@ -430,6 +432,7 @@ impl Treasurer {
         let watched = self.payees.entry(payee.clone()).or_default();
         (watched.next, watched.looks) = (now.after(pause(watched.looks)), watched.looks.saturating_add(1));
         let WalletReply::Invoice(invoice) = reply else { return Vec::new() };
+        // An invoice that can't be paid leads to nothing: the payee is asked again later.
         self.payout(payee, money, invoice, now).into_iter().collect()
     }
 
@@ -441,12 +444,12 @@ impl Treasurer {
         invoice: &Invoice,
         now: UnixMs,
     ) -> Result<TreasuryFact, InvoiceError> {
-        let owed = self.treasury.payees.get(payee).map_or(Msat::ZERO, |account| account.owed);
-        let wanted = self.treasury.wanted(Payer::Payee(payee.clone()), owed, invoice, now)?;
-        match invoice.money {
-            Some(found) if found != money => Err(InvoiceError::OtherAmount { found, asked: money }),
-            Some(_) | None => Ok(wanted),
+        let found = invoice.money.ok_or(InvoiceError::NoAmount)?;
+        if found != money {
+            return Err(InvoiceError::OtherAmount { found, asked: money });
         }
+        let owed = self.treasury.payees.get(payee).map_or(Msat::ZERO, |account| account.owed);
+        self.treasury.wanted(Payer::Payee(payee.clone()), owed, invoice, now)
     }
 
     fn payouts(&self, now: UnixMs) -> Vec<Errand> {

@@ -225,6 +225,12 @@ pub enum TreasuryError {
         /// The payment.
         payment: PaymentHash,
     },
+    /// The payment is not one that a person must accept.
+    #[error("payment {payment} is not one of the payments that wait to be accepted: see `guildhall wallet`")]
+    NotFrozen {
+        /// The payment.
+        payment: PaymentHash,
+    },
     /// A contract earns its fee once.
     #[error("the fee of contract {contract} of session {session} was earned before")]
     EarnedBefore {

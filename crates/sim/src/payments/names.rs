@@ -201,6 +201,7 @@ pub(super) fn refused(why: &Refused) -> &'static str {
         Refused::Treasury(
             TreasuryError::NotConnected
             | TreasuryError::OtherWallet { .. }
+            | TreasuryError::NotFrozen { .. }
             | TreasuryError::Nothing
             | TreasuryError::BeyondSupply,
         ) => "batch refused for another reason",

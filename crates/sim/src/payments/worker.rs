@@ -341,6 +341,7 @@ impl Hall {
             Refused::NotLeased
             | Refused::Treasury(
                 TreasuryError::NotUnderWay { .. }
+                | TreasuryError::NotFrozen { .. }
                 | TreasuryError::KnownPayment { .. }
                 | TreasuryError::PaymentsStopped
                 | TreasuryError::NotExpired { .. },

@@ -214,6 +214,9 @@ fn a_process_without_the_key_knows_that_another_one_may_pay() {
     let refund = [connected(), wanted(1, Payer::Session(session()), 10)];
     assert!(keyless(&refund).lacks_key());
     assert!(!Treasurer::new(treasury(&refund), policy()).lacks_key(), "this process has the key");
+    let stranger = Policy { payees: Vec::new(), ..policy() };
+    let owing = treasury(&[connected(), allowed, earned(1, 500)]);
+    assert!(Treasurer::new(owing, stranger).lacks_key(), "this process can't ask the payee");
 }
 
 #[test]
