@@ -51,7 +51,7 @@ pub(crate) struct Sheet<'a> {
     pub(crate) rate: &'a DatedRate,
     pub(crate) model: &'a str,
     /// Whether the money of a wallet pays.
-    pub(crate) is_of_wallet: bool,
+    pub(crate) money: Money,
     /// The token limit that ended the root, if one did.
     pub(crate) out_of_tokens: Option<u64>,
     pub(crate) granted: Msat,
@@ -64,7 +64,7 @@ pub(crate) struct Sheet<'a> {
 impl Sheet<'_> {
     /// Returns the bill for people, in rows of at most this many columns if it goes to a terminal.
     pub(crate) fn lines(&self, extent: Extent, columns: Option<usize>) -> Vec<String> {
-        let kind = match (self.money(), self.model) {
+        let kind = match (self.money, self.model) {
             (Money::Wallet, _) => "with the money of the wallet",
             (Money::Play, REHEARSAL) => "in play money",
             (Money::Play, _) if self.is_nominal() => "in play money, nominal (nobody bills these models)",
@@ -241,10 +241,6 @@ impl Sheet<'_> {
         let rest = all.minus(fees).unwrap_or(Msat::ZERO);
         let (fees, rest) = (both(fees, self.rate), both(rest, self.rate));
         Some(format!("  of it fees {fees}: {}{more}; models and tools {rest}", named.join(", ")))
-    }
-
-    fn money(&self) -> Money {
-        if self.is_of_wallet { Money::Wallet } else { Money::Play }
     }
 
     fn is_nominal(&self) -> bool {

@@ -496,7 +496,7 @@ fn sheet(ended: &Ended, names: BTreeMap<Path, String>) -> Sheet<'_> {
         names,
         rate: &ended.setup.staffing.rate,
         model: ended.setup.staffing.model(),
-        is_of_wallet: ended.setup.staffing.is_of_wallet(),
+        money: Money::of(&ended.setup.staffing),
         out_of_tokens: ended.out_of_tokens,
         session: &ended.session,
         granted: ended.granted,

@@ -59,6 +59,11 @@ pub struct Invoiced {
 const LATE_MAX: Millis = Millis(24 * 60 * 60 * 1000);
 
 impl Invoiced {
+    /// Whether the invoice is not paid and has not expired.
+    pub fn is_payable(&self, now: UnixMs) -> bool {
+        !self.is_paid && now <= self.expires
+    }
+
     /// Whether the invoice is not paid and its payment is still looked up.
     pub fn is_open(&self, now: UnixMs) -> bool {
         !self.is_paid && now <= self.expires.after(LATE_MAX)
@@ -281,7 +286,7 @@ impl Treasury {
 
     /// Returns the money of a session's invoices that are not paid and have not expired.
     pub fn awaited(&self, session: &SessionId, now: UnixMs) -> Msat {
-        let open = |invoiced: &&Invoiced| !invoiced.is_paid && invoiced.expires > now && invoiced.session == *session;
+        let open = |invoiced: &&Invoiced| invoiced.is_payable(now) && invoiced.session == *session;
         let sum = |sum: Msat, invoiced: &Invoiced| sum.plus(invoiced.money).unwrap_or(Msat::SUPPLY);
         self.invoices.values().filter(open).fold(Msat::ZERO, sum)
     }

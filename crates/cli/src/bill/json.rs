@@ -107,7 +107,7 @@ impl Sheet<'_> {
         BillJson {
             model: self.model,
             nominal: self.is_nominal(),
-            money: self.money().in_a_word(),
+            money: self.money.in_a_word(),
             granted: self.amount(self.granted),
             charged: self.amount(all.total()),
             used: self.amount(all.used),

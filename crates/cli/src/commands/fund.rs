@@ -163,7 +163,7 @@ impl Unpaid {
 impl fmt::Display for Unpaid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (amount, until) = (sats(self.invoiced.money), utc(self.invoiced.expires));
-        if self.invoiced.expires > unix_now() {
+        if self.invoiced.is_payable(unix_now()) {
             write!(f, "{amount}, not paid yet, expires at {until} UTC")
         } else {
             write!(f, "{amount}, not paid, expired at {until} UTC; a late payment still counts")

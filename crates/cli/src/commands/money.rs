@@ -8,7 +8,7 @@ use guildhall::local::SessionId;
 use guildhall::{DatedRate, Hall, HallError, PaymentView, Payouts, Resolution, WalletView};
 use serde_json::{Value, json};
 
-use crate::amount::{both, sats};
+use crate::amount::{both, sats, sum};
 use crate::args::Output;
 use crate::args::money::{CloseArgs, PaymentsAction, PaymentsArgs, Switch, WalletAction, WalletArgs};
 use crate::commands::fund::{Unpaid, unpaid};
@@ -229,14 +229,10 @@ fn payment_line(view: &PaymentView) -> String {
         None if view.attempts == 0 => "waits".to_owned(),
         None => {
             let requests = count(usize::try_from(view.attempts).unwrap_or(usize::MAX), "request");
-            format!("unknown after {requests}: {} stay held", sats(held(view)))
+            format!("unknown after {requests}: {} stay held", sats(sum(view.money, view.fee_max)))
         }
     };
     format!("{}  {:>10}  {}  {state}", view.payment, sats(view.money), view.from)
-}
-
-fn held(view: &PaymentView) -> Msat {
-    view.money.plus(view.fee_max).unwrap_or(Msat::SUPPLY)
 }
 
 fn payment_json(view: &PaymentView) -> Value {

@@ -265,7 +265,7 @@ fn sheet<'a>(view: &'a View, shown: &Shown<'_>, current: &'a DatedRate) -> Optio
         names: shown.names.clone(),
         rate: staffing.map_or(current, |staffing| &staffing.rate),
         model: staffing.map_or("unknown", |staffing| staffing.model()),
-        is_of_wallet: view.kind != SessionKind::Play,
+        money: Money::from(&view.kind),
         granted: granted.unwrap_or(request.granted),
         out_of_tokens: view.out_of_tokens,
         session: &view.row.id,

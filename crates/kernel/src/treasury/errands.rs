@@ -319,8 +319,7 @@ impl Treasurer {
     fn hear_invoice(&mut self, payment: PaymentHash, reply: &WalletReply, now: UnixMs) -> Vec<TreasuryFact> {
         let Some(invoiced) = self.treasury.invoices.get(&payment) else { return Vec::new() };
         // A wallet server allows a few requests a second, for all invoices together.
-        let valid =
-            self.treasury.invoices().filter(|(_, invoiced)| !invoiced.is_paid && now <= invoiced.expires).count();
+        let valid = self.treasury.invoices().filter(|(_, invoiced)| invoiced.is_payable(now)).count();
         let among_all = Millis(INVOICE_PAUSE.0.saturating_mul(valid as u64)).min(LATE_INVOICE_PAUSE);
         let pause = if now <= invoiced.expires { among_all } else { LATE_INVOICE_PAUSE };
         let fact = if let WalletReply::Found(row) = reply { self.received(payment, row) } else { None };

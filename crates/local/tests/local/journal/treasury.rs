@@ -198,7 +198,7 @@ async fn invoices_of_several_processes_stay_within_the_limit_of_a_session() {
     ask(&other, 4, 300).await.unwrap();
     assert!(ask(&other, 5, 1).await.is_err(), "100 sat free and 900 sat that can still be paid");
     // An invoice that has expired counts no more.
-    let later = TreasuryBatch { at: UnixMs(90_000), ..of(vec![invoiced(6, 900)]) };
+    let later = TreasuryBatch { at: UnixMs(90_001), ..of(vec![invoiced(6, 900)]) };
     assert!(journal.append_invoices(later.clone(), sat(999)).await.is_err());
     journal.append_invoices(later, sat(1000)).await.unwrap();
     hear(&journal, &lease, vec![received(4)]).await.unwrap();
