@@ -258,6 +258,7 @@ fn of_wallet(why: &WalletError) -> Exit {
         | WalletError::SessionLimit { .. }
         | WalletError::WasPaid(_)
         | WalletError::Exists(_)
+        | WalletError::Frozen
         | WalletError::Insolvent { .. }
         | WalletError::OldRate { .. } => Exit::Wallet,
     }

@@ -147,6 +147,9 @@ impl Prepared {
         for line in quote::fees(&staffing) {
             note(&line);
         }
+        if money == Money::Wallet {
+            warn_of_payees(world);
+        }
         if let Some(time) = self.args.timeout.filter(|time| *time < SHORT) {
             warn_of_short_time(time);
         }
@@ -202,6 +205,13 @@ async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure
     let id = typed.find(&hall).await?;
     hall.journal().require_not_running(&id, unix_now()).await?;
     Ok(id)
+}
+
+/// Warns of payees whose fees will wait.
+pub(crate) fn warn_of_payees(world: &World) {
+    for (payee, variable) in world.keyless_payees() {
+        say_in(WARN, &format!("the variable {variable} is not set, so the fees of payee {payee} wait"));
+    }
 }
 
 /// The money that a session has left. It is known only after the session is settled, and its paid invoices are credited.

@@ -88,6 +88,12 @@ pub enum WalletError {
         /// The date of the rate.
         date: String,
     },
+    /// The wallet made a payment that this hall does not know.
+    #[error(
+        "nothing is paid now, because the wallet made a payment that this hall does not know: run `guildhall wallet` to see it. \
+         Nothing was stored"
+    )]
+    Frozen,
     /// There is a payment to this invoice.
     #[error("payment {0} to this invoice exists already: to see it and to continue it, run `guildhall payments`")]
     Exists(PaymentHash),
@@ -181,6 +187,14 @@ pub struct WalletView {
     pub frozen: Vec<String>,
     /// Why the server does not reply.
     pub trouble: Option<String>,
+}
+
+impl WalletView {
+    /// Returns how much less the wallet has than the hall owes, as far as it is known.
+    pub fn lacks(&self) -> Msat {
+        let owed = self.owed_to_sessions.plus(self.owed_to_payees).unwrap_or(Msat::SUPPLY);
+        self.balance.and_then(|balance| owed.minus(balance)).unwrap_or(Msat::ZERO)
+    }
 }
 
 impl Hall {

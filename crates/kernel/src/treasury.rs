@@ -87,6 +87,8 @@ pub struct Payment {
     pub at: UnixMs,
     /// How many requests were sent, or are about to be sent.
     pub attempts: u32,
+    /// When the newest request was about to be sent.
+    pub sent_at: Option<UnixMs>,
     /// How it ended, if it has.
     pub end: Option<PaymentEnd>,
 }
@@ -185,8 +187,9 @@ impl Treasury {
             TreasuryFact::Earned { payee, session, contract, money } => self.earn(payee, session, contract, *money),
             TreasuryFact::Wanted { payment, from, money, fee_max, expires, invoice } => {
                 let (from, money, fee_max) = (from.clone(), *money, *fee_max);
-                let (expires, invoice, attempts, end) = (*expires, *invoice, 0, None);
-                self.want(*payment, Payment { from, money, fee_max, expires, invoice, at, attempts, end })
+                let (expires, invoice, attempts) = (*expires, *invoice, 0);
+                let (sent_at, end) = (None, None);
+                self.want(*payment, Payment { from, money, fee_max, expires, invoice, at, attempts, sent_at, end })
             }
             TreasuryFact::Sending { payment, attempt } => {
                 let found = self.under_way(*payment)?;
@@ -198,7 +201,8 @@ impl Treasury {
                 if *attempt == 1 && (!self.frozen.is_empty() || is_payout && !self.payouts_allowed) {
                     return Err(TreasuryError::PaymentsStopped);
                 }
-                self.under_way(*payment)?.attempts = *attempt;
+                let found = self.under_way(*payment)?;
+                (found.attempts, found.sent_at) = (*attempt, Some(at));
                 Ok(())
             }
             TreasuryFact::Settled { payment, fee, preimage } => {
@@ -277,6 +281,11 @@ impl Treasury {
     /// Returns the payments of the wallet that this hall does not know. If there are any, nothing is paid.
     pub fn frozen(&self) -> impl Iterator<Item = PaymentHash> {
         self.frozen.iter().copied()
+    }
+
+    /// Returns all payments of the wallet that are not this hall's, as far as they are known.
+    pub fn foreign(&self) -> impl Iterator<Item = PaymentHash> {
+        self.foreign.iter().copied()
     }
 
     /// Returns all invoices for sessions.

@@ -42,9 +42,7 @@ pub enum LightningError {
         why: String,
     },
     /// The reply did not arrive, or only a part of it.
-    #[error(
-        "the wallet server {url} did not reply ({why}): the request may have been executed, so look before you repeat it"
-    )]
+    #[error("the wallet server {url} did not reply ({why}): check whether the server runs")]
     NoReply {
         /// The address.
         url: String,

@@ -1,7 +1,7 @@
 //! `chat`: a conversation with an agent. Its hires keep working between the person's messages.
 
 use crate::args::ChatArgs;
-use crate::commands::run::note_transcripts;
+use crate::commands::run::{note_transcripts, start};
 use crate::exit::{Exit, Failure};
 use crate::prepare::Prepared;
 use crate::print::{WARN, note, say, say_in, tame};
@@ -18,8 +18,10 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
         note("no message was sent, and nothing was spent");
         return Ok(Exit::Done);
     };
-    let signals = Signals::listen()?;
-    let running = prepared.undertaking(words).open().start().await?;
+    let mut signals = Signals::listen()?;
+    let Some(running) = start(prepared.undertaking(words).open(), &mut signals).await? else {
+        return Ok(Exit::Interrupted);
+    };
     note(&format!("session {}; type /exit to end the conversation, /help to list the other commands", running.id()));
     note_transcripts(&running);
     Watch::new(prepared.hall, running, watch, signals).with(Some(Talk::new(lines))).until_the_end().await

@@ -36,6 +36,11 @@ pub(crate) async fn ledger(world: &World, args: LedgerArgs) -> Result<Exit, Fail
             }
             out("")?;
             balances(&ledger, session.as_ref())?;
+            if hall.treasury().await?.foreign().next().is_some() {
+                note(
+                    "payments that others made from the wallet are not in this ledger. To see what the wallet has, run: guildhall wallet",
+                );
+            }
         }
     }
     Ok(Exit::Done)
@@ -77,7 +82,7 @@ fn line(Posting { at, from, to, money, what, .. }: &Posting) -> String {
 
 /// Prints the balances: what is in the wallet, and whose it is.
 fn balances(ledger: &Ledger, session: Option<&SessionId>) -> Result<(), Failure> {
-    let because = session.map_or_else(String::new, |id| format!(" because of session {id}"));
+    let because = session.map_or_else(|| " because of this hall".to_owned(), |id| format!(" because of session {id}"));
     out(&format!("{:>14}  in the wallet{because}", signed(ledger.in_wallet())))?;
     for (entry, balance) in ledger.balances.iter().filter(|(_, balance)| **balance != 0) {
         let owed = match entry {
@@ -85,6 +90,8 @@ fn balances(ledger: &Ledger, session: Option<&SessionId>) -> Result<(), Failure>
             Entry::Wallet => continue,
             Entry::House => "left for the house, which pays the providers".to_owned(),
             Entry::UnderWay(_) => format!("held for {entry}, which is under way"),
+            // What was paid to the payee is not part of the session.
+            Entry::Payee(_) if session.is_some() => format!("earned by {entry}"),
             Entry::Session(_) | Entry::Payee(_) => format!("owed to {entry}"),
         };
         out(&format!("{:>14}  {owed}", signed(*balance)))?;

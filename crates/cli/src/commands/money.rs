@@ -11,16 +11,20 @@ use serde_json::{Value, json};
 use crate::amount::{both, sats, sum};
 use crate::args::Output;
 use crate::args::money::{CloseArgs, PaymentsAction, PaymentsArgs, Switch, WalletAction, WalletArgs};
-use crate::commands::fund::{Unpaid, unpaid};
+use crate::commands::fund::{Unpaid, unpaid, utc};
 use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
+use crate::prepare::warn_of_payees;
 use crate::print::{WARN, count, note, out, say_in};
 use crate::watch::Signals;
 use crate::world::World;
 
 /// How long `close` waits for its payment. A payment that takes longer continues with any later command.
 const REFUND_WAIT: Duration = Duration::from_mins(1);
+
+/// When `close` says that its payment takes longer than usual.
+const SLOW: Duration = Duration::from_secs(3);
 
 /// How long `payments` and `wallet` let the wallet work.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
@@ -58,10 +62,9 @@ pub(crate) async fn wallet(world: &World, args: WalletArgs) -> Result<Exit, Fail
         Output::Json => out_json(&wallet_json(&view, &unpaid))?,
         Output::Text => show_wallet(&view, &unpaid, hall.models().rate())?,
     }
-    for (payee, variable) in world.keyless_payees() {
-        say_in(WARN, &format!("the variable {variable} is not set, so the fees of payee {payee} wait"));
-    }
-    Ok(if view.frozen.is_empty() && view.trouble.is_none() { Exit::Done } else { Exit::Wallet })
+    warn_of_payees(world);
+    let is_well = view.frozen.is_empty() && view.trouble.is_none() && view.lacks() == Msat::ZERO;
+    Ok(if is_well { Exit::Done } else { Exit::Wallet })
 }
 
 fn show_wallet(view: &WalletView, unpaid: &[Unpaid], rate: &DatedRate) -> Result<(), Failure> {
@@ -74,6 +77,10 @@ fn show_wallet(view: &WalletView, unpaid: &[Unpaid], rate: &DatedRate) -> Result
     out(&format!("payouts   {}", if view.payouts_allowed { "on" } else { "off: fees wait" }))?;
     for invoice in unpaid {
         out(&format!("invoice   for session {}: {invoice}", invoice.session()))?;
+    }
+    if view.lacks() > Msat::ZERO {
+        let lacks = both(view.lacks(), rate);
+        say_in(WARN, &format!("the wallet has {lacks} less than this hall owes. No new work starts until you add it"));
     }
     if !view.frozen.is_empty() {
         let payments = view.frozen.join(" ");
@@ -133,7 +140,13 @@ async fn quote(hall: &Hall, id: &SessionId, output: Output) -> Result<Exit, Fail
             for invoice in &unpaid {
                 out(&format!("invoice for {invoice}"))?;
             }
-            if quote.payable > Msat::ZERO {
+            if let Some((payment, _)) = held {
+                let until = utc(hall.payment(payment).await?.expires);
+                note(&format!(
+                    "until that payment has ended, no other payment can be made. It ends some minutes after {until} UTC, when its \
+                     invoice expires, or earlier. If you know how it ended, run: guildhall payments resolve --help"
+                ));
+            } else if quote.payable > Msat::ZERO {
                 let fee = sats(quote.fee_max);
                 out(&format!("at most {} can be paid back, with a fee of up to {fee}", both(quote.payable, rate)))?;
                 let amount = quote.payable.get() / 1000;
@@ -156,8 +169,15 @@ async fn refund(hall: &Hall, id: &SessionId, invoice: &str, output: Output) -> R
     let mut signals = Signals::listen()?;
     let amount = both(refund.money, hall.models().rate());
     note(&format!("paying {amount} of the wallet's money to the invoice; payment {}", refund.payment));
+    let slow = async {
+        tokio::time::sleep(SLOW).await;
+        note("the payment has not ended yet: waiting for at most a minute");
+        say_why_payments_wait(hall).await?;
+        std::future::pending::<Result<Exit, Failure>>().await
+    };
     let unfinished = tokio::select! {
         waited = hall.wait_for_payment(refund.payment, REFUND_WAIT) => waited.map(|_| Exit::Wallet)?,
+        failed = slow => failed?,
         () = signals.any() => Exit::Interrupted,
     };
     let view = hall.payment(refund.payment).await?;
@@ -167,7 +187,11 @@ async fn refund(hall: &Hall, id: &SessionId, invoice: &str, output: Output) -> R
         out(&payment_line(&view))?;
     }
     Ok(match view.end {
-        Some(PaymentEnd::Settled { .. }) => Exit::Done,
+        Some(PaymentEnd::Settled { .. }) => {
+            let free = hall.journal().folded_account(id).await?.free();
+            note(&format!("session {id} has {} left", sats(free)));
+            Exit::Done
+        }
         Some(PaymentEnd::Failed(_)) => Exit::Wallet,
         None => {
             note("the payment has not ended. Its money stays held. To see it and to continue, run: guildhall payments");
@@ -202,6 +226,12 @@ pub(crate) async fn payments(world: &World, args: PaymentsArgs) -> Result<Exit, 
             None => Resolution::Failed,
         };
         hall.resolve_payment(*payment, how).await?;
+        let ended = hall.payment(*payment).await?;
+        match args.output.output {
+            Output::Json => out_json(&payment_json(&ended))?,
+            Output::Text => out(&payment_line(&ended))?,
+        }
+        return Ok(Exit::Done);
     }
     hall.settle_payments(SETTLE_WAIT).await?;
     let payments = hall.payments().await?;
@@ -225,7 +255,7 @@ fn payment_line(view: &PaymentView) -> String {
         Some(PaymentEnd::Settled { fee, .. }) => format!("paid, fee {}", sats(fee)),
         Some(PaymentEnd::Failed(FailedBecause::Refused)) => "failed: the wallet refused it".to_owned(),
         Some(PaymentEnd::Failed(FailedBecause::Expired)) => "failed: its invoice expired".to_owned(),
-        Some(PaymentEnd::Failed(FailedBecause::Person)) => "failed: a person said so".to_owned(),
+        Some(PaymentEnd::Failed(FailedBecause::Person)) => "failed, as a person said".to_owned(),
         None if view.attempts == 0 => "waits".to_owned(),
         None => {
             let requests = count(usize::try_from(view.attempts).unwrap_or(usize::MAX), "request");

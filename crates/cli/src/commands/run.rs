@@ -4,9 +4,9 @@ use std::env;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path as FilePath, PathBuf};
 
-use guildhall::Running;
 use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
+use guildhall::{Running, Undertaking};
 
 use crate::amount::Money;
 use crate::args::{ResumeArgs, RunArgs};
@@ -33,8 +33,10 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let task = if args.tasks.is_some() { String::new() } else { task(&args)? };
     let watch = args.work.watch;
     let prepared = Prepared::new(world, args.work, args.tasks.as_deref()).await?;
-    let signals = Signals::listen()?;
-    let running = prepared.undertaking(task).start().await?;
+    let mut signals = Signals::listen()?;
+    let Some(running) = start(prepared.undertaking(task), &mut signals).await? else {
+        return Ok(Exit::Interrupted);
+    };
     note(&format!("session {}", running.id()));
     note_transcripts(&running);
     Watch::new(prepared.hall, running, watch, signals).until_the_end().await
@@ -61,6 +63,17 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
         CloseWhen::Asked => Some(Talk::new(Lines::read(&world.paths.history)?)),
     };
     Watch::new(hall, running, args.watch, signals).with(talk).after(&before).await.until_the_end().await
+}
+
+/// Starts work. `None` if a signal came before the work began: the wallet may let the person wait.
+pub(crate) async fn start(undertaking: Undertaking, signals: &mut Signals) -> Result<Option<Running>, Failure> {
+    tokio::select! {
+        running = undertaking.start() => Ok(Some(running?)),
+        () = signals.any() => {
+            note("stopped before the work began");
+            Ok(None)
+        }
+    }
 }
 
 /// Prints where the transcripts of the work are, if they are written while it runs.

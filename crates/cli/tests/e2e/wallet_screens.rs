@@ -182,7 +182,7 @@ fn the_ledger_of_a_session_has_its_own_balances_and_dates_and_no_payment_that_ha
     let at = |what: &str| postings.lines().position(|line| line.ends_with(what)).unwrap_or_else(|| panic!("{what}"));
     assert!(at("invoice paid") < at("work done") && at("work done") < at("payment decided"), "{postings}");
     assert!(postings.contains("house -> payee ada: fee earned") && postings.contains("after 20"), "{postings}");
-    assert!(!balances.contains("payment") && balances.contains("110 sat  owed to payee ada"), "{balances}");
+    assert!(!balances.contains("payment") && balances.contains("110 sat  earned by payee ada"), "{balances}");
 
     let own = bank.guildhall(&["ledger", &id, "--output", "json"]).expect(0).json();
     let msat = |account: &str| {

@@ -91,7 +91,7 @@ impl Hall {
 
     /// Waits until an invoice is paid or has expired. The invoice can be paid even if nobody waits.
     pub async fn wait_for_funding(&self, funding: &Funding) -> Result<FundingEnd, HallError> {
-        let worker = TreasuryWorker::start(self);
+        let worker = TreasuryWorker::start_for_invoice(self, funding.payment);
         let mut followed = Followed::new();
         let ended = async {
             loop {

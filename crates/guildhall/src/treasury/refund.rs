@@ -91,8 +91,12 @@ impl Hall {
         if self.wallet_settings().admin_key.is_none() {
             return Err(WalletError::NoAdminKey.into());
         }
-        if self.treasury().await?.payment(decoded.payment).is_some() {
+        let treasury = self.treasury().await?;
+        if treasury.payment(decoded.payment).is_some() {
             return Err(WalletError::Exists(decoded.payment).into());
+        }
+        if treasury.frozen().next().is_some() {
+            return Err(WalletError::Frozen.into());
         }
         let client = self.client().await?;
         if self.warn_if_slow(is_ours(&client, decoded.payment)).await {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use guildhall_kernel::{
-    Errand, Invoice, InvoiceError, Msat, PayeeName, Policy, SessionKind, TextRef, Treasurer, Treasury, TreasuryFact,
-    UnixMs, WalletReply,
+    Errand, Invoice, InvoiceError, Msat, PayeeName, PaymentHash, Policy, SessionKind, TextRef, Treasurer, Treasury,
+    TreasuryFact, UnixMs, WalletReply,
 };
 use guildhall_lightning::{Answer, Lnbits};
 use guildhall_local::{JournalError, SessionId, TreasuryBatch, TreasuryCursor, TreasuryLease, unix_now};
@@ -46,8 +46,17 @@ pub(crate) struct TreasuryWorker {
 
 impl TreasuryWorker {
     pub(crate) fn start(hall: &Hall) -> TreasuryWorker {
+        TreasuryWorker::with(hall, None)
+    }
+
+    /// Starts a worker for somebody who waits until an invoice is paid.
+    pub(crate) fn start_for_invoice(hall: &Hall, invoice: PaymentHash) -> TreasuryWorker {
+        TreasuryWorker::with(hall, Some(invoice))
+    }
+
+    fn with(hall: &Hall, awaited: Option<PaymentHash>) -> TreasuryWorker {
         let idle = Arc::new(Notify::new());
-        let task = tokio::spawn(work(hall.clone(), Arc::clone(&idle)));
+        let task = tokio::spawn(work(hall.clone(), awaited, Arc::clone(&idle)));
         TreasuryWorker { task, idle }
     }
 
@@ -76,11 +85,14 @@ impl Drop for TreasuryWorker {
 }
 
 /// Asks the wallet until the task is stopped.
-async fn work(hall: Hall, idle: Arc<Notify>) {
+async fn work(hall: Hall, awaited: Option<PaymentHash>, idle: Arc<Notify>) {
     let mut warnings = Warnings::new(&hall);
     loop {
         let pause = match Office::open(&hall).await {
             Ok(Some(mut office)) => {
+                if let Some(invoice) = awaited {
+                    office.treasurer.watch_closely(invoice);
+                }
                 let why = office.ask_until_it_fails(&idle, &mut warnings).await;
                 if matches!(why, HallError::Journal(JournalError::Treasury(_) | JournalError::Account { .. })) {
                     // The stored facts differ from what this worker knows: read them again.

@@ -171,6 +171,8 @@ pub struct Treasurer {
     has_list: bool,
     watched: BTreeMap<PaymentHash, Watched>,
     payees: BTreeMap<PayeeName, Watched>,
+    /// The invoice that somebody waits for.
+    awaited: Option<PaymentHash>,
 }
 
 impl Treasurer {
@@ -183,6 +185,7 @@ impl Treasurer {
             has_list: false,
             watched: BTreeMap::new(),
             payees: BTreeMap::new(),
+            awaited: None,
         }
     }
 
@@ -278,9 +281,9 @@ impl Treasurer {
         }
     }
 
-    /// Makes the treasurer look at a payment or an invoice immediately.
-    pub fn look_now(&mut self, payment: PaymentHash) {
-        self.watched.entry(payment).or_default().next = UnixMs(0);
+    /// Makes the treasurer look at an invoice often, because somebody waits for its payment.
+    pub fn watch_closely(&mut self, invoice: PaymentHash) {
+        self.awaited = Some(invoice);
     }
 
     fn hear_list(&mut self, since: UnixMs, reply: &WalletReply, now: UnixMs) -> Vec<TreasuryFact> {
@@ -321,7 +324,13 @@ impl Treasurer {
         // A wallet server allows a few requests a second, for all invoices together.
         let valid = self.treasury.invoices().filter(|(_, invoiced)| invoiced.is_payable(now)).count();
         let among_all = Millis(INVOICE_PAUSE.0.saturating_mul(valid as u64)).min(LATE_INVOICE_PAUSE);
-        let pause = if now <= invoiced.expires { among_all } else { LATE_INVOICE_PAUSE };
+        let pause = if now > invoiced.expires {
+            LATE_INVOICE_PAUSE
+        } else if self.awaited == Some(payment) {
+            INVOICE_PAUSE
+        } else {
+            among_all
+        };
         let fact = if let WalletReply::Found(row) = reply { self.received(payment, row) } else { None };
         self.watched.entry(payment).or_default().next = now.after(pause);
         fact.into_iter().collect()
@@ -396,6 +405,12 @@ impl Treasurer {
     /// Prepares the next request to pay, if it may be sent.
     fn send(&mut self, hash: PaymentHash, payment: &Payment, now: UnixMs) -> Vec<TreasuryFact> {
         if !self.may_send(payment, now) {
+            return Vec::new();
+        }
+        // A server that refuses again and again gets fewer and fewer requests, also from processes that start anew.
+        let next = payment.sent_at.map(|sent| sent.after(pause(payment.attempts)));
+        if let Some(next) = next.filter(|next| now < *next && *next <= now.after(PAUSE_MAX)) {
+            self.watched.entry(hash).or_default().next = next;
             return Vec::new();
         }
         let Some(attempt) = payment.attempts.checked_add(1) else { return Vec::new() };

@@ -214,7 +214,7 @@ pub enum TreasuryError {
         connected: WalletId,
     },
     /// A payment hash is used once.
-    #[error("payment {payment} is known: an invoice is used once")]
+    #[error("payment {payment} exists already, and an invoice is used once: see `guildhall payments`")]
     KnownPayment {
         /// The payment.
         payment: PaymentHash,

@@ -141,6 +141,7 @@ fn a_request_of_a_killed_process_is_looked_up_before_the_same_invoice_is_sent_ag
     let mut office = refund();
     office.look_up(&WalletReply::NotFound);
     office.restart();
+    office.later(2);
     assert_eq!(office.look_up(&WalletReply::NotFound), sending(2));
     office.restart();
     assert_eq!(office.look_up(&WalletReply::Found(paid(1, 500))), [settled(1, 1)]);
@@ -217,6 +218,40 @@ fn a_process_without_the_key_knows_that_another_one_may_pay() {
     let stranger = Policy { payees: Vec::new(), ..policy() };
     let owing = treasury(&[connected(), allowed, earned(1, 500)]);
     assert!(Treasurer::new(owing, stranger).lacks_key(), "this process can't ask the payee");
+}
+
+#[test]
+fn a_payment_that_is_never_made_is_sent_less_and_less_often_also_by_new_processes() {
+    let mut office = refund();
+    let mut sent = Vec::new();
+    for second in 0..120 {
+        office.now = after(second);
+        // Each second, a process starts that knows only the stored facts.
+        office.treasurer = restored(&office.stored);
+        office.list(vec![]);
+        if !office.look_up(&WalletReply::NotFound).is_empty() {
+            office.send(&WalletReply::Unclear);
+            sent.push(second);
+        }
+    }
+    assert_eq!(sent, [0, 2, 6, 14, 30, 62]);
+}
+
+#[test]
+fn an_invoice_that_somebody_waits_for_is_looked_up_often_among_many() {
+    let facts: Vec<_> = (1..=11).map(|number| invoiced(number, 5)).collect();
+    let mut office = Office::new(&[&[connected()], &facts[..]].concat());
+    office.treasurer.watch_closely(hash(7));
+    let mut looks = vec![0; 12];
+    for _ in 0..20 {
+        for errand in office.errands() {
+            let Errand::LookUp { payment } = &errand else { panic!("{errand:?}") };
+            looks[usize::from(payment.0.0[0])] += 1;
+            office.hear(&errand, &WalletReply::Unclear);
+        }
+        office.later(2);
+    }
+    assert_eq!((looks[7], looks[1]), (20, 2), "{looks:?}");
 }
 
 #[test]
