@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::house::{House, wait_for};
+use crate::house::{House, says, wait_for};
 
 /// The arguments for the team, with enough money for all agents.
 pub(crate) const CREW: [&str; 4] = ["--team", "crew", "--budget", "5000sat"];
@@ -154,4 +154,19 @@ pub(crate) fn facts(house: &House, id: &str, kind: &str) -> Vec<(String, Value)>
         Some((stored["contract"].as_str()?.to_owned(), fact.get(kind)?.clone()))
     };
     shown.as_array().unwrap().iter().filter_map(of_kind).collect()
+}
+
+/// A lead that checks the report of ada, and ada with a fee.
+pub(crate) fn ada_with_a_fee(house: &House, file: &str) {
+    let lead = format!("{}\n  accept: {{files: [{file}]}}", hires(&["ada"]));
+    enlist(house, &[("lead", &lead), ("ada", "budget:\n  fee: 110sat")]);
+}
+
+/// A lead that hires ada, who answers.
+pub(crate) fn one_hire() -> Value {
+    json!([
+        by("lead", json!({"has_tool_result": false}), delegates("ada", "When is it?", 500)),
+        always("lead", says("On Tuesday, says ada.")),
+        always("ada", says("It is on Tuesday.")),
+    ])
 }

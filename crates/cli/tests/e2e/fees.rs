@@ -1,28 +1,14 @@
 //! What a person sees of fees: before the work who earns how much, during the work who has earned it, and in the bill the sum. And
 //! whether a screen is about play money or about the money of a wallet.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::bank::{Bank, Route, nothing};
-use crate::crew::{always, assert_has, assert_lacks, by, delegates, enlist, hires};
-use crate::house::{House, MODEL, Wire, msat, says};
+use crate::crew::{ada_with_a_fee, assert_has, assert_lacks, enlist, hires, one_hire};
+use crate::house::{House, MODEL, Wire, msat};
 
 const WORKSHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workshop");
 const QUESTION: &str = "What is missing before the bench is finished?";
-
-/// A lead that checks the report of ada, and ada with a fee.
-fn ada_with_a_fee(house: &House, file: &str) {
-    let lead = format!("{}\n  accept: {{files: [{file}]}}", hires(&["ada"]));
-    enlist(house, &[("lead", &lead), ("ada", "budget:\n  fee: 110sat")]);
-}
-
-fn one_hire() -> Value {
-    json!([
-        by("lead", json!({"has_tool_result": false}), delegates("ada", "When is it?", 500)),
-        always("lead", says("On Tuesday, says ada.")),
-        always("ada", says("It is on Tuesday.")),
-    ])
-}
 
 #[test]
 fn fees_in_play_money_are_quoted_shown_and_billed() {

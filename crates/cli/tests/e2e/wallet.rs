@@ -7,20 +7,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::bank::{Bank, Route, nothing};
-use crate::crew::{always, by, delegates, enlist, hires, rule, slowly};
+use crate::crew::{ada_with_a_fee, always, delegates, enlist, one_hire, rule, slowly};
 use crate::house::{Running, says, wait_for};
 use crate::killed::rounds;
 
 #[test]
 fn a_person_funds_a_session_works_and_gets_the_rest_back() {
-    let rules = json!([
-        by("lead", json!({"has_tool_result": false}), delegates("ada", "When is it?", 500)),
-        always("lead", says("On Tuesday, says ada.")),
-        always("ada", says("It is on Tuesday.")),
-    ]);
-    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
-    let team = format!("{}\n  accept: {{files: [notes.txt]}}", hires(&["ada"]));
-    enlist(&bank.house, &[("lead", &team), ("ada", "budget:\n  fee: 110sat")]);
+    let Some(bank) = Bank::new(&one_hire(), Route::Within) else { return };
+    ada_with_a_fee(&bank.house, "notes.txt");
 
     bank.guildhall(&["fund", "100sat"]).expect(6).says("no wallet is connected");
     let connected = bank.guildhall(&["wallet", "connect", &bank.server.url()]).expect(0);
@@ -112,14 +106,8 @@ fn a_specialist_of_the_workshop_is_paid_before_the_root_reports() {
 
 #[test]
 fn an_agent_of_the_project_earns_nothing_although_it_has_the_name_of_a_payee() {
-    let rules = json!([
-        by("lead", json!({"has_tool_result": false}), delegates("ada", "When is it?", 500)),
-        always("lead", says("On Tuesday, says ada.")),
-        always("ada", says("It is on Tuesday.")),
-    ]);
-    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
-    let team = format!("{}\n  accept: {{files: [notes.txt]}}", hires(&["ada"]));
-    enlist(&bank.house, &[("lead", &team), ("ada", "budget:\n  fee: 110sat")]);
+    let Some(bank) = Bank::new(&one_hire(), Route::Within) else { return };
+    ada_with_a_fee(&bank.house, "notes.txt");
     // As in a repository that somebody cloned: the agents are found without --team.
     let agents = bank.house.project().join(".guildhall/agents");
     fs::create_dir_all(agents.parent().unwrap()).unwrap();

@@ -4,7 +4,7 @@ use guildhall_lnbits_peer::Fault;
 use serde_json::{Value, json};
 
 use crate::bank::{Bank, Route, nothing};
-use crate::crew::{always, by, delegates, enlist, hires};
+use crate::crew::{ada_with_a_fee, one_hire};
 use crate::house::{House, Running, Wire, says, wait_for};
 use crate::terminal::Terminal;
 use crate::wallet_failures::{FOR_EVER, PAY, Refund};
@@ -156,14 +156,8 @@ fn every_screen_says_whether_it_is_play_money_or_the_money_of_the_wallet() {
 
 #[test]
 fn the_ledger_of_a_session_has_its_own_balances_and_dates_and_no_payment_that_has_ended() {
-    let rules = json!([
-        by("lead", json!({"has_tool_result": false}), delegates("ada", "When is it?", 500)),
-        always("lead", says("On Tuesday, says ada.")),
-        always("ada", says("It is on Tuesday.")),
-    ]);
-    let Some(bank) = Bank::new(&rules, Route::Within) else { return };
-    let team = format!("{}\n  accept: {{files: [notes.txt]}}", hires(&["ada"]));
-    enlist(&bank.house, &[("lead", &team), ("ada", "budget:\n  fee: 110sat")]);
+    let Some(bank) = Bank::new(&one_hire(), Route::Within) else { return };
+    ada_with_a_fee(&bank.house, "notes.txt");
     bank.guildhall(&["ledger"]).expect(0).says("no wallet is connected").says("guildhall wallet connect URL");
     bank.connect();
     bank.guildhall(&["ledger"]).expect(0).says("no money of the wallet has moved yet").says("guildhall fund AMOUNT");

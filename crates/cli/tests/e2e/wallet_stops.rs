@@ -146,6 +146,7 @@ fn a_locked_journal_delays_a_payment_and_loses_nothing() {
     let db = Connection::open(refund.bank.house.journal()).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
     wait_for("the payment", || (refund.received() > 0).then_some(()));
+    // Longer than the reply takes, so that the process has something to store while the journal is locked.
     sleep(Duration::from_secs(2));
     db.execute_batch("ROLLBACK").unwrap();
     running.end().expect(0);

@@ -104,7 +104,6 @@ impl Hall {
         }
         let free = self.refund_quote(session).await?.free;
         let (invoice, text) = stored_invoice(&decoded);
-        let treasury = self.treasury().await?;
         let wanted = treasury.wanted(Payer::Session(session.clone()), free, &invoice, unix_now());
         let wanted = wanted.map_err(WalletError::from)?;
         let batch = TreasuryBatch { at: unix_now(), facts: vec![wanted], texts: vec![text] };

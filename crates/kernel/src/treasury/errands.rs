@@ -172,7 +172,7 @@ pub struct Treasurer {
     watched: BTreeMap<PaymentHash, Watched>,
     payees: BTreeMap<PayeeName, Watched>,
     /// The invoice that somebody waits for.
-    awaited: Option<PaymentHash>,
+    watched_closely: Option<PaymentHash>,
 }
 
 impl Treasurer {
@@ -185,7 +185,7 @@ impl Treasurer {
             has_list: false,
             watched: BTreeMap::new(),
             payees: BTreeMap::new(),
-            awaited: None,
+            watched_closely: None,
         }
     }
 
@@ -283,7 +283,7 @@ impl Treasurer {
 
     /// Makes the treasurer look at an invoice often, because somebody waits for its payment.
     pub fn watch_closely(&mut self, invoice: PaymentHash) {
-        self.awaited = Some(invoice);
+        self.watched_closely = Some(invoice);
     }
 
     fn hear_list(&mut self, since: UnixMs, reply: &WalletReply, now: UnixMs) -> Vec<TreasuryFact> {
@@ -326,7 +326,7 @@ impl Treasurer {
         let among_all = Millis(INVOICE_PAUSE.0.saturating_mul(valid as u64)).min(LATE_INVOICE_PAUSE);
         let pause = if now > invoiced.expires {
             LATE_INVOICE_PAUSE
-        } else if self.awaited == Some(payment) {
+        } else if self.watched_closely == Some(payment) {
             INVOICE_PAUSE
         } else {
             among_all
