@@ -289,7 +289,7 @@ fn of_journal(why: &JournalError) -> Exit {
         JournalError::Stopped { why } => of_journal(why),
         JournalError::UnknownSession { .. } => Exit::Usage,
         why if is_still_paying(why) => Exit::Wallet,
-        JournalError::SessionExists { .. } | JournalError::Account { .. } => Exit::Refused,
+        JournalError::SessionExists { .. } | JournalError::Account { .. } | JournalError::Served(_) => Exit::Refused,
         JournalError::NotDurable { .. }
         | JournalError::Damaged { .. }
         | JournalError::Foreign { .. }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::journal::heads::{self, SessionHead};
 use crate::journal::known::Change;
 use crate::journal::walk::{self, RawCommand};
-use crate::journal::{Journal, JournalError, require_session};
+use crate::journal::{Journal, JournalError, RequestKey, require_session};
 use crate::lease::Lease;
 use guildhall_kernel::{SessionId, UnixMs};
 
@@ -34,6 +34,17 @@ pub struct Command {
 impl Journal {
     /// Adds a command for the process that runs the session, now or after the next resume. Returns the command's number.
     pub async fn put(&self, session: &SessionId, command: &impl Serialize, now: UnixMs) -> Result<u64, JournalError> {
+        self.put_once(session, command, now, None).await
+    }
+
+    /// Adds a command under a key, unless the key was used before. The result of the request is the command's number.
+    pub async fn put_once(
+        &self,
+        session: &SessionId,
+        command: &impl Serialize,
+        now: UnixMs,
+        key: Option<RequestKey>,
+    ) -> Result<u64, JournalError> {
         let command = serde_json::to_string(command).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
         if command.len() > COMMAND_BYTES_MAX {
             return Err(JournalError::CommandTooLong { bytes: command.len() });
@@ -41,6 +52,7 @@ impl Journal {
         let (session, bytes) = (session.clone(), command.len());
         let work = move |change: &mut Change<'_>| {
             require_session(change.db, &session)?;
+            change.require_unused(&session, key)?;
             let mut insert =
                 change.db.prepare_cached("INSERT INTO inbox (session, number, command, at) VALUES (?1, ?2, ?3, ?4)")?;
             let head = change.head(&session)?;
@@ -50,6 +62,7 @@ impl Journal {
                 heads::xor(head.commands_open, heads::command(&session, number, at, command.as_bytes()));
             let number = head.commands;
             insert.execute((session.as_str(), number.cast_signed(), command, at))?;
+            change.use_key(&session, key, &number.to_string())?;
             Ok(number)
         };
         self.writer()?.run(bytes, work, |_| {}).await

@@ -12,6 +12,7 @@ mod marker;
 mod readers;
 pub(crate) mod rows;
 pub(crate) mod schema;
+mod served;
 mod subscription;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,9 @@ pub(crate) use self::chain::Fault;
 pub use self::chain::{Broken, Chain, HallBroken, Head, HeadError, hash_text};
 pub use self::error::JournalError;
 pub use self::schema::SCHEMA;
+pub use self::served::{
+    Access, NewFunding, NewServed, PlayInvoice, RequestKey, Role, ServedError, TOKENS_MAX, is_readable,
+};
 pub use self::subscription::Subscription;
 pub use self::treasury::{StoredTreasuryFact, TreasuryBatch, TreasuryCursor, TreasuryLease};
 pub use self::writer::Counts;
@@ -253,17 +257,7 @@ impl Journal {
 
     /// Creates a session.
     pub async fn create(&self, new: NewSession) -> Result<(), JournalError> {
-        let work = move |change: &mut Change<'_>| {
-            let created_at = new.created_at.0.cast_signed();
-            let sql = "INSERT INTO session (id, created_at, project, label) VALUES (?1, ?2, ?3, ?4)
-                       ON CONFLICT (id) DO NOTHING";
-            if change.db.execute(sql, (new.id.as_str(), created_at, &new.project, &new.label))? == 0 {
-                return Err(JournalError::SessionExists { session: new.id });
-            }
-            let about = heads::about(&new.id, created_at, new.project.as_bytes(), new.label.as_bytes());
-            change.begin(&new.id, about);
-            Ok(())
-        };
+        let work = move |change: &mut Change<'_>| add_session(change, new);
         self.writer()?.run(0, work, |()| {}).await
     }
 
@@ -316,16 +310,29 @@ impl Journal {
 
     /// Stores facts of the session's account and returns when they are durable.
     pub async fn append_session(&self, lease: &Lease, batch: SessionBatch) -> Result<Appended, JournalError> {
+        self.append_session_once(lease, batch, None).await
+    }
+
+    /// Stores facts of the session's account under a key, unless the key was used before. The result of the request is the number
+    /// of the account's first new fact.
+    pub async fn append_session_once(
+        &self,
+        lease: &Lease,
+        batch: SessionBatch,
+        key: Option<RequestKey>,
+    ) -> Result<Appended, JournalError> {
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
         let (token, bytes) = (lease.token(), prepared.bytes());
         let work = move |change: &mut Change<'_>| {
             change.check_lease(&token)?;
             change.require_head(&token.session)?;
+            change.require_unused(&token.session, key)?;
             prepared.check_texts(change, Some(&token.session))?;
             change.fit_account(&token.session, &batch.facts)?;
             prepared.store_texts(change)?;
             inbox::mark(change, &token.session, batch.done)?;
             let (seqs, hash) = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
+            change.use_key(&token.session, key, &seqs.start.to_string())?;
             Ok(Appended { seqs, hash })
         };
         self.writer()?.run(bytes, work, |_| {}).await
@@ -515,6 +522,19 @@ impl Journal {
             Mode::Reading { why } => Err(why.clone()),
         }
     }
+}
+
+/// Adds a session, unless there is one with its id.
+fn add_session(change: &mut Change<'_>, new: NewSession) -> Result<(), JournalError> {
+    let created_at = new.created_at.0.cast_signed();
+    let sql = "INSERT INTO session (id, created_at, project, label) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (id) DO NOTHING";
+    if change.db.execute(sql, (new.id.as_str(), created_at, &new.project, &new.label))? == 0 {
+        return Err(JournalError::SessionExists { session: new.id });
+    }
+    let about = heads::about(&new.id, created_at, new.project.as_bytes(), new.label.as_bytes());
+    change.begin(&new.id, about);
+    Ok(())
 }
 
 /// Returns an error if the session does not exist.

@@ -250,6 +250,7 @@ fn is_final(why: &JournalError) -> bool {
         | JournalError::Account { .. }
         | JournalError::Treasury(_)
         | JournalError::SessionLimit { .. }
+        | JournalError::Served(_)
         | JournalError::TreasuryNotLeased
         | JournalError::TreasuryDamaged { .. }
         | JournalError::NotJson { .. } => false,

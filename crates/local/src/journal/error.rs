@@ -8,7 +8,7 @@ use guildhall_kernel::{Hash, Msat, SessionError, SessionId, TreasuryError};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{Error, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
-use super::{SCHEMA, TEXT_BYTES_MAX};
+use super::{SCHEMA, ServedError, TEXT_BYTES_MAX};
 use crate::inbox::COMMAND_BYTES_MAX;
 use crate::lease::Holder;
 
@@ -229,6 +229,9 @@ pub enum JournalError {
         /// The command's length.
         bytes: usize,
     },
+    /// A change of a served session was refused.
+    #[error(transparent)]
+    Served(#[from] ServedError),
     /// Facts of an account do not fit the account.
     #[error("session {session}: {source}. Nothing was stored")]
     Account {
@@ -300,6 +303,7 @@ impl JournalError {
             | JournalError::Account { .. }
             | JournalError::Treasury(_)
             | JournalError::SessionLimit { .. }
+            | JournalError::Served(_)
             | JournalError::TreasuryNotLeased
             | JournalError::TreasuryDamaged { .. }
             | JournalError::NotJson { .. } => false,

@@ -152,6 +152,7 @@ impl Change<'_> {
     /// Adds the head of a new session.
     pub(crate) fn begin(&mut self, session: &SessionId, about: Hash) {
         self.known.add_head(session, SessionHead::new(session, about));
+        self.known.accounts.insert(session.clone(), Session::default());
     }
 
     /// Returns an error if this process has lost the lease.

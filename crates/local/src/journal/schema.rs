@@ -14,7 +14,7 @@ use super::{DATABASE, JournalError, Limits, heads, marker};
 use crate::private::{create_private_dir, private_file};
 
 /// The format that this version of the program writes.
-pub const SCHEMA: i64 = 4;
+pub const SCHEMA: i64 = 5;
 
 /// The first format that has heads.
 const HEADS_SINCE: i64 = 3;
@@ -29,11 +29,12 @@ const APPLICATION: i64 = 0x474c_4448;
 const BUSY_MS_MAX: u64 = 10_000;
 
 /// The SQL that converts each format to the next. A released step must never change.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("format_1.sql"),
     include_str!("format_2.sql"),
     include_str!("format_3.sql"),
     include_str!("format_4.sql"),
+    include_str!("format_5.sql"),
 ];
 
 /// How many pages the log has when it is written back to the database. Every commit changes the same heads and indexes, so fewer

@@ -15,7 +15,7 @@ use super::chain::link;
 use super::heads::{self, NOTHING};
 use super::known::Change;
 use super::rows::{self, Prepared};
-use super::{Appended, Journal, JournalError, schema, walk};
+use super::{Appended, Journal, JournalError, RequestKey, schema, walk};
 use crate::clock::boot_id;
 use crate::lease::{self, Holder};
 use crate::private::private_file;
@@ -341,13 +341,24 @@ impl Journal {
         lease: Option<&TreasuryLease>,
         batch: TreasuryBatch,
     ) -> Result<Appended, JournalError> {
-        self.append_limited(lease, batch, Msat::SUPPLY).await
+        self.append_limited(lease, batch, Msat::SUPPLY, None).await
     }
 
     /// Stores invoices, unless a session would have more than `session_max` with its invoices that can still be paid. Processes
     /// that make invoices at the same time stay within the limit together.
     pub async fn append_invoices(&self, invoices: TreasuryBatch, session_max: Msat) -> Result<Appended, JournalError> {
-        self.append_limited(None, invoices, session_max).await
+        self.append_limited(None, invoices, session_max, None).await
+    }
+
+    /// Stores what somebody asked for under a key in a session, unless the key was used before. The result of the request is
+    /// `result`.
+    pub async fn append_treasury_once(
+        &self,
+        batch: TreasuryBatch,
+        session_max: Msat,
+        (session, key, result): (&SessionId, RequestKey, String),
+    ) -> Result<Appended, JournalError> {
+        self.append_limited(None, batch, session_max, Some((session.clone(), key, result))).await
     }
 
     async fn append_limited(
@@ -355,6 +366,7 @@ impl Journal {
         lease: Option<&TreasuryLease>,
         batch: TreasuryBatch,
         session_max: Msat,
+        under_key: Option<(SessionId, RequestKey, String)>,
     ) -> Result<Appended, JournalError> {
         let TreasuryBatch { at, facts, texts } = batch;
         let prepared = Prepared::new(&facts, texts)?;
@@ -364,11 +376,17 @@ impl Journal {
             if batch.facts.iter().any(TreasuryFact::needs_lease) {
                 check_lease(change.db, epoch)?;
             }
+            if let Some((session, key, _)) = &under_key {
+                change.require_unused(session, Some(*key))?;
+            }
             prepared.check_texts(change, None)?;
             change.check_session_max(&batch, session_max)?;
             let fitting = change.fit_treasury(&batch)?;
             prepared.store_texts(change)?;
             let (seqs, hash) = change.add_treasury(batch.at, &batch.facts, &prepared, &fitting)?;
+            if let Some((session, key, result)) = &under_key {
+                change.use_key(session, Some(*key), result)?;
+            }
             Ok(Appended { seqs, hash })
         };
         self.writer()?.run(bytes, work, |_| {}).await

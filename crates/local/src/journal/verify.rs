@@ -17,7 +17,18 @@ use crate::lease;
 const FAULTS_MAX: usize = 5;
 
 /// The tables whose rows belong to a session.
-const TABLES: [&str; 6] = ["fact", "session_fact", "inbox", "lease", "in_line", "session_head"];
+const TABLES: [&str; 10] = [
+    "fact",
+    "session_fact",
+    "inbox",
+    "lease",
+    "in_line",
+    "session_head",
+    "served_session",
+    "access_token",
+    "play_invoice",
+    "idempotency_key",
+];
 
 /// A row whose hash is right, with this hash.
 pub(crate) enum Seen<'a> {
