@@ -193,6 +193,7 @@ fn credits(account: &[SessionFact]) -> Credits {
         | SessionFact::Granted { .. }
         | SessionFact::Withdrawing { .. }
         | SessionFact::Withdrawn { .. }
+        | SessionFact::Returned { .. }
         | SessionFact::Requested { .. }
         | SessionFact::Ended { .. } => None,
     });

@@ -207,6 +207,7 @@ impl Request {
             | SessionFact::Granted { .. }
             | SessionFact::Withdrawing { .. }
             | SessionFact::Withdrawn { .. }
+            | SessionFact::Returned { .. }
             | SessionFact::Corrected { .. }
             | SessionFact::Ended { .. } => None,
         }

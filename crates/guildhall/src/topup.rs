@@ -169,6 +169,7 @@ pub(crate) fn late_money(account: &[SessionFact]) -> Msat {
         | SessionFact::Granted { .. }
         | SessionFact::Withdrawing { .. }
         | SessionFact::Withdrawn { .. }
+        | SessionFact::Returned { .. }
         | SessionFact::Requested { .. }
         | SessionFact::Corrected { .. }
         | SessionFact::Ended { .. } => 0,

@@ -15,8 +15,9 @@ use crate::path::{AskKey, Path};
 use crate::text::TextRef;
 use crate::treasury::PaymentHash;
 
-/// The version of the stored form of an account's facts that this kernel writes. Form 3 added the money of a wallet.
-pub const ACCOUNT_FORMAT: u16 = 3;
+/// The version of the stored form of an account's facts that this kernel writes. Form 3 added the money of a wallet, form 4 play
+/// money that goes back.
+pub const ACCOUNT_FORMAT: u16 = 4;
 
 /// Something that happened to a session's account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,11 @@ pub enum SessionFact {
         payment: PaymentHash,
         /// What it cost, with its fee. Zero if it failed.
         spent: Msat,
+    },
+    /// A person took free play money out of the session.
+    Returned {
+        /// The amount.
+        money: Msat,
     },
     /// A root contract was granted part of the money.
     Requested {
@@ -255,6 +261,7 @@ impl Session {
             SessionFact::Granted { root, money } => self.grant(root, *money),
             SessionFact::Withdrawing { payment, money } => self.set_aside(*payment, *money),
             SessionFact::Withdrawn { payment, spent } => self.withdraw(*payment, *spent),
+            SessionFact::Returned { money } => self.give_back(*money),
             SessionFact::Requested { root, money, .. } => self.request(root, *money),
             SessionFact::Corrected { ask, credit } => self.correct(ask, *credit),
             SessionFact::Ended { root, spent, reserved, estimated } => {
@@ -273,7 +280,7 @@ impl Session {
         self.withdrawing
     }
 
-    /// Returns the money that was paid out, with the fees of the payments.
+    /// Returns the money that was paid out, with the fees of the payments, or that went back in play money.
     pub fn withdrawn(&self) -> Msat {
         self.withdrawn
     }
@@ -399,6 +406,14 @@ impl Session {
         let sum = |before: Msat, more: Msat| before.plus(more).ok_or(SessionError::BeyondSupply);
         (self.free, self.withdrawn) = (sum(self.free, change)?, sum(self.withdrawn, spent)?);
         self.withdrawing = None;
+        Ok(())
+    }
+
+    fn give_back(&mut self, money: Msat) -> Result<(), SessionError> {
+        self.require_kind(false)?;
+        let free = self.free.minus(money).ok_or(SessionError::Overdrawn { asked: money, free: self.free })?;
+        self.withdrawn = self.withdrawn.plus(money).ok_or(SessionError::BeyondSupply)?;
+        self.free = free;
         Ok(())
     }
 

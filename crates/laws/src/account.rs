@@ -42,7 +42,7 @@ pub struct SessionSums {
     pub estimated: i128,
     /// The money that was set aside for a payment that has not ended.
     pub set_aside: i128,
-    /// The money that payments took out of the session, with their routing fees.
+    /// The money that payments took out of the session, with their routing fees, or play money that a person took out.
     pub withdrawn: i128,
 }
 
@@ -114,6 +114,7 @@ impl MoneyKind {
                 | SessionFact::Granted { .. }
                 | SessionFact::Withdrawing { .. }
                 | SessionFact::Withdrawn { .. }
+                | SessionFact::Returned { .. }
                 | SessionFact::Requested { .. }
                 | SessionFact::Corrected { .. }
                 | SessionFact::Ended { .. },
@@ -177,6 +178,7 @@ impl<'a> Account<'a> {
             SessionFact::Granted { root, money } => self.top_up(root, wide(*money)),
             SessionFact::Withdrawing { payment, money } => self.withdrawing(*payment, wide(*money)),
             SessionFact::Withdrawn { payment, spent } => self.withdrawn(*payment, wide(*spent)),
+            SessionFact::Returned { money } => self.returned(wide(*money)),
             SessionFact::Requested { root, money, .. } => self.requested(root, wide(*money)),
             SessionFact::Corrected { ask, credit } => self.corrected(ask, *credit),
             SessionFact::Ended { root, spent, reserved, estimated } => {
@@ -251,6 +253,12 @@ impl<'a> Account<'a> {
         );
         self.sums.set_aside -= money;
         self.sums.withdrawn += spent;
+    }
+
+    fn returned(&mut self, money: i128) {
+        let of_play = self.kind == MoneyKind::Play;
+        self.demand(of_play, Law::Hires, format_args!("{money} msat of a wallet left the session without a payment"));
+        self.sums.withdrawn += money;
     }
 
     fn requested(&mut self, path: &Path, money: i128) {

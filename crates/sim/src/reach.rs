@@ -131,6 +131,7 @@ const ALL: &[&str] = &[
     "session requested",
     "session corrected",
     "session ended",
+    "session returned",
 ];
 
 /// The variants that no schedule can reach, with the reason.

@@ -397,6 +397,7 @@ fn session_name(fact: &SessionFact) -> &'static str {
         SessionFact::Granted { .. } => "session granted",
         SessionFact::Withdrawing { .. } => "session withdrawing",
         SessionFact::Withdrawn { .. } => "session withdrawn",
+        SessionFact::Returned { .. } => "session returned",
         SessionFact::Requested { .. } => "session requested",
         SessionFact::Corrected { .. } => "session corrected",
         SessionFact::Ended { .. } => "session ended",

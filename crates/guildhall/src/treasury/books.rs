@@ -178,6 +178,7 @@ impl Ledger {
                     continue;
                 }
                 SessionFact::Funded { payment: None, .. }
+                | SessionFact::Returned { .. }
                 | SessionFact::Opened { .. }
                 | SessionFact::Granted { .. }
                 | SessionFact::Requested { .. } => continue,

@@ -188,3 +188,16 @@ fn a_session_never_has_more_than_the_supply() {
     let more = SessionFact::Funded { money: sat(1), root: None, payment: None };
     assert_eq!(session.apply(&more), Err(SessionError::BeyondSupply));
 }
+
+#[test]
+fn only_free_play_money_goes_back_to_the_person() {
+    let returned = |money| SessionFact::Returned { money: sat(money) };
+    let mut session = Session::restore([SessionFact::Funded { money: sat(10), root: None, payment: None }]).unwrap();
+    session.apply(&requested(1, 4)).unwrap();
+    assert_eq!(session.apply(&returned(7)), Err(SessionError::Overdrawn { asked: sat(7), free: sat(6) }));
+    assert_eq!(session.apply(&returned(6)), Ok(()));
+    assert_eq!((session.free(), session.withdrawn(), session.at_work()), (Msat::ZERO, sat(6), sat(4)));
+    let opened = SessionFact::Opened { wallet: WalletId::parse("0a1b2c3d").unwrap() };
+    let mut of_wallet = Session::restore([opened]).unwrap();
+    assert_eq!(of_wallet.apply(&returned(0)), Err(SessionError::OtherKind { wallet: true }));
+}

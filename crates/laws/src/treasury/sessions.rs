@@ -82,6 +82,7 @@ impl Comparison<'_> {
                 SessionFact::Withdrawn { payment, spent } => self.withdrawn(*payment, wide(*spent)),
                 // The account's own check finds money without a payment.
                 SessionFact::Funded { payment: None, .. }
+                | SessionFact::Returned { .. }
                 | SessionFact::Granted { .. }
                 | SessionFact::Requested { .. }
                 | SessionFact::Corrected { .. }

@@ -294,6 +294,20 @@ impl Journal {
         self.writer()?.run(0, work, |_| {}).await
     }
 
+    /// Gives the free play money of a session back to the person. Returns the amount.
+    pub async fn return_play_money(&self, session: &SessionId, key: Option<RequestKey>) -> Result<Msat, JournalError> {
+        let session = session.clone();
+        let work = move |change: &mut Change<'_>| {
+            change.require_head(&session)?;
+            change.require_unused(&session, key)?;
+            let money = change.account(&session)?.free();
+            add_account_fact(change, &session, &SessionFact::Returned { money })?;
+            change.use_key(&session, key, &money.get().to_string())?;
+            Ok(money)
+        };
+        self.writer()?.run(0, work, |_| {}).await
+    }
+
     /// Returns the invoices in play money of a session.
     pub async fn play_invoices(&self, session: &SessionId) -> Result<Vec<PlayInvoice>, JournalError> {
         let session = session.clone();

@@ -192,6 +192,7 @@ impl Book {
             | SessionFact::Granted { .. }
             | SessionFact::Withdrawing { .. }
             | SessionFact::Withdrawn { .. }
+            | SessionFact::Returned { .. }
             | SessionFact::Corrected { .. } => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall_kernel::{Answer, Ask, AskKey, Cost, Effect, Fact, Input, Quantity, Report, SessionFact, Stored};
+use guildhall_kernel::{Answer, Ask, AskKey, Cost, Effect, Fact, Input, Msat, Quantity, Report, SessionFact, Stored};
 use guildhall_laws::Endings;
 
 use super::World;
@@ -57,12 +57,14 @@ impl World {
         }
         self.check_bill();
         self.correct();
+        self.return_rest();
         self.check_account();
     }
 
     /// Checks the session's account, as an engine would store it, against the contracts' facts.
     fn check_account(&mut self) {
-        let is_correction = |fact: &&SessionFact| matches!(fact, SessionFact::Corrected { .. });
+        let is_correction =
+            |fact: &&SessionFact| matches!(fact, SessionFact::Corrected { .. } | SessionFact::Returned { .. });
         let funded = self.account_facts.iter().filter(|fact| !is_correction(fact)).cloned();
         let ended = self.contracts.iter().filter(|(path, _)| path.level() == 0).filter_map(|(path, contract)| {
             let Report { spent, reserved, estimated, .. } = *contract.report()?;
@@ -102,6 +104,18 @@ impl World {
             if !self.add_to_account(corrected.clone()) || !self.add_to_account(corrected) {
                 self.violate("the session's account refuses a correction".to_owned());
             }
+        }
+    }
+
+    /// Gives half of the money that is left back to the person, and tries to give back more than there is.
+    fn return_rest(&mut self) {
+        let free = self.session.free();
+        let returned = |msat: u64| SessionFact::Returned { money: Msat::capped(u128::from(msat)) };
+        if !self.add_to_account(returned(free.get() / 2)) {
+            self.violate("the session's account refuses to give back free money".to_owned());
+        }
+        if self.add_to_account(returned(free.get() + 1)) {
+            self.violate("the session's account gives back more than it has".to_owned());
         }
     }
 

@@ -368,6 +368,7 @@ pub(super) fn session_facts() -> Samples<SessionFact> {
         "granted": SessionFact::Granted { .. } => SessionFact::Granted { root: path("1"), money: sat(50) },
         "withdrawing": SessionFact::Withdrawing { .. } => SessionFact::Withdrawing { payment, money: sat(102) },
         "withdrawn": SessionFact::Withdrawn { .. } => SessionFact::Withdrawn { payment, spent: sat(101) },
+        "returned": SessionFact::Returned { .. } => SessionFact::Returned { money: sat(80) },
     }
 }
 

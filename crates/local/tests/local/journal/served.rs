@@ -141,6 +141,20 @@ async fn a_request_under_a_key_has_its_effect_once() {
 }
 
 #[tokio::test]
+async fn free_play_money_goes_back_once_per_key() {
+    let dir = tempdir().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    journal.create_served(served()).await.unwrap();
+    journal.settle_play_invoice(&id(), 1, UnixMs(1), None).await.unwrap();
+    assert_eq!(journal.return_play_money(&id(), Some(key(1, 1))).await.unwrap(), sat(500));
+    let again = journal.return_play_money(&id(), Some(key(1, 1))).await;
+    assert!(matches!(again, Err(JournalError::Served(ServedError::KeyUsed { .. }))), "{again:?}");
+    let account = journal.folded_account(&id()).await.unwrap();
+    assert_eq!((account.free(), account.withdrawn()), (Msat::ZERO, sat(500)));
+    assert_eq!(journal.return_play_money(&id(), None).await.unwrap(), Msat::ZERO);
+}
+
+#[tokio::test]
 async fn a_text_is_named_only_by_facts_of_its_session_and_settings_never_are() {
     let dir = tempdir().unwrap();
     let journal = Journal::open(dir.path()).unwrap();
