@@ -313,14 +313,14 @@ impl Journal {
         self.append_session_once(lease, batch, None).await
     }
 
-    /// Stores facts of the session's account under a key, unless the key was used before. The result of the request is the number
-    /// of the account's first new fact.
+    /// Stores facts of the session's account under a key, with the result of the request, unless the key was used before.
     pub async fn append_session_once(
         &self,
         lease: &Lease,
         batch: SessionBatch,
-        key: Option<RequestKey>,
+        under_key: Option<(RequestKey, String)>,
     ) -> Result<Appended, JournalError> {
+        let (key, result) = under_key.unzip();
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
         let (token, bytes) = (lease.token(), prepared.bytes());
         let work = move |change: &mut Change<'_>| {
@@ -332,7 +332,7 @@ impl Journal {
             prepared.store_texts(change)?;
             inbox::mark(change, &token.session, batch.done)?;
             let (seqs, hash) = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
-            change.use_key(&token.session, key, &seqs.start.to_string())?;
+            change.use_key(&token.session, key, result.as_deref().unwrap_or_default())?;
             Ok(Appended { seqs, hash })
         };
         self.writer()?.run(bytes, work, |_| {}).await

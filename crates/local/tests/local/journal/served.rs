@@ -129,9 +129,10 @@ async fn a_request_under_a_key_has_its_effect_once() {
     let prices = text("prices");
     let requested = SessionFact::Requested { root: Path::root(1), money: sat(100), prices: prices.0 };
     let request = SessionBatch { at: Millis(0), facts: vec![requested], texts: vec![prices], done: None };
-    let stored = journal.append_session_once(&lease, request.clone(), Some(key(3, 3))).await.unwrap();
-    let again = journal.append_session_once(&lease, request, Some(key(3, 3))).await.map(|stored| stored.seqs.start);
-    assert_eq!(used(again), (hash(3), stored.seqs.start.to_string()));
+    let root = || Some((key(3, 3), "1".to_owned()));
+    journal.append_session_once(&lease, request.clone(), root()).await.unwrap();
+    let again = journal.append_session_once(&lease, request, root()).await.map(|stored| stored.seqs.start);
+    assert_eq!(used(again), (hash(3), "1".to_owned()));
     let invoice = journal.add_play_invoice(&id(), sat(5), UnixMs(9_000), Some(key(4, 4))).await.unwrap();
     let again = journal.add_play_invoice(&id(), sat(5), UnixMs(9_000), Some(key(4, 4))).await;
     assert_eq!((used(again), invoice), ((hash(4), "2".to_owned()), 2));
