@@ -1,0 +1,156 @@
+//! Connections: accepts them, up to a limit, and serves HTTP/1 on each. A client that sends its request too slowly, or that does not
+//! read, loses its connection, so that it can't keep memory for ever.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep};
+use tower_service::Service;
+
+use crate::peer::Peer;
+
+/// How many connections are open at once. Streams of events have a limit of their own below this.
+const CONNECTIONS_MAX: usize = 4096;
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long a client may read nothing while there is something to send.
+const STALL_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// How many bytes of a connection's requests are kept in memory: the head of a request must fit.
+const BUFFER_BYTES_MAX: usize = 16 * 1024;
+
+/// The pause after the system could not accept a connection, for example because too many files are open.
+const AFTER_ERROR: Duration = Duration::from_millis(100);
+
+/// How long open requests may take after the stop.
+const LAST_REQUESTS_MAX: Duration = Duration::from_secs(5);
+
+/// Serves connections until `stop` changes, and then waits a short time for open requests.
+pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    loop {
+        let accept = async {
+            let slot = Arc::clone(&slots).acquire_owned().await.expect("the slots are never closed");
+            (slot, listener.accept().await)
+        };
+        let (slot, accepted) = tokio::select! {
+            accepted = accept => accepted,
+            _ = stop.wait_for(|stop| *stop) => break,
+            Some(_) = connections.join_next() => continue,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let (router, stop) = (router.clone(), stop.clone());
+                connections.spawn(async move {
+                    connection(stream, Peer(peer.ip()), router, stop).await;
+                    drop(slot);
+                });
+            }
+            Err(_) => sleep(AFTER_ERROR).await,
+        }
+    }
+    drop(listener);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    // After the time, the connections that are left are closed.
+    let _ = tokio::time::timeout(LAST_REQUESTS_MAX, ended).await;
+}
+
+async fn connection(stream: TcpStream, peer: Peer, router: Router, mut stop: watch::Receiver<bool>) {
+    // Without this, an event could wait for the acknowledgement of the one before. If it fails, events are only later.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let mut router = router.clone();
+        async move { router.call(request).await }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_buf_size(BUFFER_BYTES_MAX);
+    let serving = builder.serve_connection(TokioIo::new(Stalling::new(stream)), service);
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        // A connection that fails concerns its client alone.
+        _ = serving.as_mut() => return,
+        _ = stop.wait_for(|stop| *stop) => serving.as_mut().graceful_shutdown(),
+    }
+    // As above.
+    let _ = serving.await;
+}
+
+/// A stream that fails when nothing could be written for a while.
+struct Stalling {
+    stream: TcpStream,
+    /// Present while a write waits.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stalling {
+    fn new(stream: TcpStream) -> Stalling {
+        Stalling { stream, stalled: None }
+    }
+
+    /// Passes on what a write returned, unless writes have waited too long.
+    fn limit<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL_TIME_MAX)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+    }
+}
+
+impl AsyncRead for Stalling {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Stalling {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.limit(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.limit(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,84 @@
+//! What a caller sends: JSON of limited size, without unknown fields, and an optional idempotency key.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use guildhall::kernel::Hash;
+use guildhall::local::{RequestKey, hash_text};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::problem::Problem;
+
+/// The longest body of a request.
+pub(crate) const BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// The longest idempotency key.
+const KEY_BYTES_MAX: usize = 255;
+
+/// The header of an idempotency key.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// The JSON body of a request.
+pub(crate) struct Input<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Input<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Input<T>, Problem> {
+        if !is_json(&request) {
+            let detail = "The body must be JSON, with the header `Content-Type: application/json`.";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", detail));
+        }
+        let bytes = read(request.into_body()).await?;
+        serde_json::from_slice(&bytes).map(Input).map_err(|why| match why.classify() {
+            Category::Syntax | Category::Eof | Category::Io => {
+                Problem::bad_request(format!("The body is not valid JSON: {why}."))
+            }
+            Category::Data => Problem::unprocessable("invalid", format!("The body has the wrong form: {why}.")),
+        })
+    }
+}
+
+fn is_json(request: &Request) -> bool {
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+async fn read(body: Body) -> Result<axum::body::Bytes, Problem> {
+    to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+        let detail = format!("The body could not be read, or has more than {BODY_BYTES_MAX} bytes.");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    })
+}
+
+/// The idempotency key of a request, if it has one.
+pub(crate) struct Key(Option<Hash>);
+
+impl<S: Sync> FromRequestParts<S> for Key {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Key, Problem> {
+        let mut keys = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        let Some(key) = keys.next() else { return Ok(Key(None)) };
+        let key = key.as_bytes();
+        let is_valid = (1..=KEY_BYTES_MAX).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic);
+        if !is_valid || keys.next().is_some() {
+            let detail = format!("An idempotency key has 1 to {KEY_BYTES_MAX} visible ASCII characters, and comes once.");
+            return Err(Problem::bad_request(detail));
+        }
+        Ok(Key(Some(hash_text(key))))
+    }
+}
+
+impl Key {
+    /// Returns the key for a request: the same key can't be used for something else.
+    pub(crate) fn of(&self, route: &str, body: &impl Serialize) -> Option<RequestKey> {
+        let asked = serde_json::to_string(&(route, body)).expect("the body of a request is JSON");
+        self.0.map(|key| RequestKey { key, request: hash_text(asked.as_bytes()) })
+    }
+}
