@@ -88,7 +88,7 @@ pub enum HallError {
     #[error("session {0} has nothing to resume: the program ended before the task was stored")]
     NothingToResume(SessionId),
     /// The session was funded and has no request yet.
-    #[error("no work was started in session {0}, which has the money of the wallet")]
+    #[error("no work was started in session {0}, which has been funded")]
     NoWorkYet(SessionId),
     /// The session's newest work has ended.
     #[error("session {0} has ended")]
@@ -287,8 +287,10 @@ impl Ending {
 pub enum Instruction {
     /// A message, which the agent reads in its next turn.
     Message(String),
-    /// More money.
+    /// More money. In a session with play money, this creates the money; otherwise it is moved, as with `Grant`.
     Money(Msat),
+    /// More of the session's free money.
+    Grant(Msat),
     /// The order to end.
     End(Ending),
 }

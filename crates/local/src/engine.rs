@@ -6,6 +6,7 @@ mod board;
 mod delivery;
 mod driver;
 mod leaf;
+mod money;
 mod orders;
 mod overrun;
 mod text_cache;
@@ -27,6 +28,7 @@ use crate::limiter::CallLimiter;
 use board::{Boards, call_to_board};
 use delivery::{Acknowledge, Delivery, DriverMessage};
 use driver::{ContractDriver, Past};
+pub use money::MoneySource;
 pub use orders::Order;
 use overrun::{Billed, Providers};
 pub use overrun::{Overruns, ProviderOf};
@@ -213,11 +215,16 @@ impl SessionEngine {
         Ok((report, texts))
     }
 
-    /// Sends a stimulus from the owner to a contract. Returns whether the contract has a driver to receive it.
+    /// Sends a stimulus from the owner to a contract. The money of a top-up is new. Returns whether the contract has a driver to
+    /// receive the stimulus.
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
+        self.tell_from(MoneySource::New, to, command, what, texts)
+    }
+
+    fn tell_from(&self, source: MoneySource, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
         let input = Input::Stimulus { from: Sender::Owner { command }, what };
         let arrival = Arrival { input, texts };
-        self.send(to, Delivery { arrival, acknowledge: Acknowledge::Order(command) })
+        self.send(to, Delivery { arrival, acknowledge: Acknowledge::Order { number: command, source } })
     }
 
     /// Creates the driver of a contract.
