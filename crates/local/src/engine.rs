@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::{AgentRuntime, Arrival, Delta, RunError, Text, TextError, run};
 use guildhall_kernel::{
-    AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, SessionKind, Stimulus,
+    AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, SessionId, SessionKind, Stimulus,
 };
 use tokio::sync::mpsc;
 
@@ -85,9 +85,9 @@ pub struct AgentEnv {
 /// Checks whether the project has a file at a path.
 pub type Exists = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Receives the parts of a reply as they arrive, with the key of its ask. It is only for display; no decision depends
-/// on it.
-pub type Watcher = Arc<dyn Fn(&AskKey, Delta<'_>) + Send + Sync>;
+/// Receives the parts of a reply as they arrive, with the session and the key of its ask. It is only for display; no
+/// decision depends on it.
+pub type Watcher = Arc<dyn Fn(&SessionId, &AskKey, Delta<'_>) + Send + Sync>;
 
 /// Whether a provider returns the same reply for the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

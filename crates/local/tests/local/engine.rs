@@ -221,7 +221,7 @@ async fn open_with<M: Model + 'static>(
         limiter: Arc::clone(&limiter),
         tools: Arc::clone(&tools),
         replays,
-        watch: Arc::new(|_, _| {}),
+        watch: Arc::new(|_, _, _| {}),
         exists: Arc::new(|_| false),
     };
     let find_env: FindEnv = Arc::new(move |_| Some(env.clone()));
