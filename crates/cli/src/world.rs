@@ -8,7 +8,7 @@ use std::sync::Arc;
 use guildhall::agent::{Delta, Wire};
 use guildhall::kernel::{AgentName, AskKey, Msat, PayeeName};
 use guildhall::lightning::{Lnbits, PlainHttp, WalletKey, WalletUrl};
-use guildhall::local::Replays;
+use guildhall::local::{Replays, SessionId};
 use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE};
 use guildhall::{
     ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI, Payee, Rehearsal, Source, TreasuryLimits,
@@ -326,7 +326,7 @@ impl World {
 
 /// Shows what the facts do not contain: the text of the root while it arrives, pauses before a new attempt, and why a reply was
 /// lost.
-fn show_delta(call: &AskKey, delta: Delta<'_>) {
+fn show_delta(_session: &SessionId, call: &AskKey, delta: Delta<'_>) {
     let contract = &call.contract;
     match delta {
         Delta::Waiting { seconds, message, .. } => {

@@ -76,7 +76,7 @@ impl HallBuilder {
             tools_at_once: TOOLS_AT_ONCE,
             allow_overrun: false,
             secrets: Vec::new(),
-            watch: Arc::new(|_, _| {}),
+            watch: Arc::new(|_, _, _| {}),
             warn: Arc::new(|_| {}),
             roster: Roster::default(),
             transcripts: None,
@@ -155,7 +155,7 @@ impl HallBuilder {
         self
     }
 
-    /// Sets a function that receives parts of replies as they arrive, to show them to a person.
+    /// Sets a function that receives parts of replies as they arrive, with their session and call, to show them to a person.
     #[must_use]
     pub fn watch(mut self, watch: Watcher) -> HallBuilder {
         self.watch = watch;

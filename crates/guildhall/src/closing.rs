@@ -67,7 +67,7 @@ impl Hall {
             limiter: Arc::new(CallLimiter::new(1)),
             tools: Arc::new(CallLimiter::new(1)),
             replays: Replays::No,
-            watch: Arc::new(|_, _| {}),
+            watch: Arc::new(|_, _, _| {}),
             exists: Arc::new(|_| false),
         }
     }

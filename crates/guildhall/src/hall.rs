@@ -88,7 +88,7 @@ pub enum HallError {
     #[error("session {0} has nothing to resume: the program ended before the task was stored")]
     NothingToResume(SessionId),
     /// The session was funded and has no request yet.
-    #[error("no work was started in session {0}, which has the money of the wallet")]
+    #[error("no work was started in session {0}, which has been funded")]
     NoWorkYet(SessionId),
     /// The session's newest work has ended.
     #[error("session {0} has ended")]
@@ -287,8 +287,10 @@ impl Ending {
 pub enum Instruction {
     /// A message, which the agent reads in its next turn.
     Message(String),
-    /// More money.
+    /// More money. In a session with play money, this creates the money; otherwise it is moved, as with `Grant`.
     Money(Msat),
+    /// More of the session's free money.
+    Grant(Msat),
     /// The order to end.
     End(Ending),
 }
@@ -315,6 +317,7 @@ pub struct Hall {
     inner: Arc<Inner>,
 }
 
+#[derive(Clone)]
 pub(crate) struct Inner {
     pub(crate) journal: Journal,
     pub(crate) project: PathBuf,
@@ -341,6 +344,34 @@ impl Hall {
 
     pub(crate) fn new(inner: Inner) -> Hall {
         Hall { inner: Arc::new(inner) }
+    }
+
+    /// Returns a hall with another project and another roster on the same journal. Both halls share everything else: the models
+    /// and tools with their limits, the wallet, and the functions that receive parts of replies and warnings. An agent that has
+    /// the name of a payee's agent earns the same fee.
+    ///
+    /// ```
+    /// use guildhall::{Hall, Price, Reply, Roster, model_fn};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (ship, harbour) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// # let (ship, harbour) = (ship.path(), harbour.path());
+    /// let clerk = model_fn(|_| async { Reply::words("In the hall.") });
+    /// let hall = Hall::builder().project(ship).model("clerk", clerk, Price::FREE).build()?;
+    /// let team = hall.team(harbour, Roster::default())?;
+    /// let ended = team.run("Where is the meeting?").await?;
+    /// assert_eq!(hall.session(&ended.session).await?.row.project, harbour.display().to_string());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn team(&self, project: impl AsRef<FilePath>, roster: Roster) -> Result<Hall, HallError> {
+        let project = project.as_ref();
+        let absolute = std::path::absolute(project);
+        let project = absolute.map_err(|source| ProjectError::Open { path: project.to_owned(), source })?;
+        // A project that is missing is an error here, and not when the first work of the team starts.
+        Project::open(&project)?;
+        Ok(Hall::new(Inner { project, roster, ..Inner::clone(&self.inner) }))
     }
 
     /// Returns the journal.

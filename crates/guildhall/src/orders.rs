@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guildhall_kernel::{
-    AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, SessionError, SessionFact,
-    SessionKind, Stimulus, Stored, TextKind,
+    AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, SessionError, Stimulus, Stored,
+    TextKind,
 };
-use guildhall_local::{Holder, Order, SessionId, unix_now};
+use guildhall_local::{Holder, MoneySource, Order, SessionId, unix_now};
 use serde::Deserialize;
 
 use crate::hall::{Ending, Hall, HallError, Instruction};
@@ -55,7 +55,7 @@ impl Hall {
     /// Puts the order to end a session into its inbox.
     pub(crate) async fn order_end(&self, id: &SessionId, how: Ending) -> Result<Queued, HallError> {
         let root = self.open_root(id).await?;
-        let order = Order { to: root, what: how.stimulus(), texts: Vec::new() };
+        let order = Order::new(root, how.stimulus());
         let holder = self.journal().running(id).await?;
         self.put(id, &order, holder).await
     }
@@ -72,24 +72,37 @@ impl Hall {
             return Err(HallError::NotAtWork { session: id.clone(), contract: to.clone() });
         }
         // Money goes down from the root one level at a time. A message goes directly to its contract.
-        let (to, what, texts) = match what {
+        let order = match what {
             Instruction::Message(text) => {
                 let text = self.redactor().text(TextKind::Message, &text);
                 // The kernel ignores a longer message without an error.
                 if text.of.bytes > MESSAGE_BYTES_MAX {
                     return Err(HallError::Refused(Refusal::MessageTooLong { bytes: text.of.bytes }));
                 }
-                (to.clone(), Stimulus::Message(text.of), vec![(text.of, text.says)])
+                Order { texts: vec![(text.of, text.says)], ..Order::new(to.clone(), Stimulus::Message(text.of)) }
             }
-            // The kernel ignores a top-up beyond all money there is, without an error.
-            Instruction::Money(money) if !self.can_be_given(id, &root, money).await? => {
-                return Err(HallError::TooMuchMoney { session: id.clone(), asked: money });
-            }
-            Instruction::Money(money) => (root, Stimulus::TopUp { to: to.clone(), money }, Vec::new()),
-            Instruction::End(how) => (to.clone(), how.stimulus(), Vec::new()),
+            Instruction::Money(money) => self.top_up_order(id, root, to, money, MoneySource::New).await?,
+            Instruction::Grant(money) => self.top_up_order(id, root, to, money, MoneySource::Free).await?,
+            Instruction::End(how) => Order::new(to.clone(), how.stimulus()),
         };
         let holder = self.journal().running(id).await?;
-        self.put(id, &Order { to, what, texts }, holder).await
+        self.put(id, &order, holder).await
+    }
+
+    /// Returns the order for a top-up, if the account allows it.
+    async fn top_up_order(
+        &self,
+        id: &SessionId,
+        root: Path,
+        to: &Path,
+        money: Msat,
+        source: MoneySource,
+    ) -> Result<Order, HallError> {
+        // The kernel ignores a top-up beyond all money there is, without an error.
+        if !self.can_be_given(id, &root, money, source).await? {
+            return Err(HallError::TooMuchMoney { session: id.clone(), asked: money });
+        }
+        Ok(Order { source, ..Order::new(root, Stimulus::TopUp { to: to.clone(), money }) })
     }
 
     /// Returns the newest root of a session, unless that root has ended. This does not read the settings of the root, so that a
@@ -113,25 +126,28 @@ impl Hall {
         Ok(newest_request(self.journal(), id).await?.root)
     }
 
-    /// Whether a root can hold this money in addition to the top-ups that wait in its inbox.
-    async fn can_be_given(&self, id: &SessionId, root: &Path, money: Msat) -> Result<bool, HallError> {
+    /// Whether a root can hold this money in addition to the top-ups that wait in its inbox. It is an error if the session does not
+    /// have this much free money.
+    async fn can_be_given(
+        &self,
+        id: &SessionId,
+        root: &Path,
+        money: Msat,
+        source: MoneySource,
+    ) -> Result<bool, HallError> {
+        // The inbox is read first: an order that is executed in between is counted twice, and never left out.
+        let waiting = self.journal().take_after(id, 0).await?;
         let mut account = account(self.journal(), id).await?;
-        let is_play = *account.kind() == SessionKind::Play;
-        let top_up = |money| {
-            let root = root.clone();
-            if is_play {
-                SessionFact::Funded { money, root: Some(root), payment: None }
-            } else {
-                SessionFact::Granted { root, money }
-            }
-        };
-        for command in self.journal().take_after(id, 0).await? {
+        let kind = account.kind().clone();
+        let top_up = |money, source: MoneySource| source.top_up(&kind, root.clone(), money);
+        for command in waiting {
             // An order that can't be read, or that is itself too much, will have no effect, so it does not count.
-            if let Ok(Order { what: Stimulus::TopUp { money, .. }, .. }) = Order::deserialize(&command.command) {
-                account.apply(&top_up(money)).ok();
+            if let Ok(Order { what: Stimulus::TopUp { money, .. }, source, .. }) = Order::deserialize(&command.command)
+            {
+                account.apply(&top_up(money, source)).ok();
             }
         }
-        match account.apply(&top_up(money)) {
+        match account.apply(&top_up(money, source)) {
             Err(SessionError::BeyondSupply) => Ok(false),
             Err(why @ SessionError::Overdrawn { .. }) => Err(why.into()),
             Ok(()) | Err(_) => Ok(true),
@@ -165,7 +181,7 @@ impl Hall {
             return Err(HallError::NotInTeam { hirer: brief.path.clone(), agent: agent.clone(), known });
         };
         let texts = texts.into_iter().map(|text| (text.of, text.says)).collect();
-        let order = Order { to: brief.path.clone(), what: Stimulus::Hire(Box::new(offer)), texts };
+        let order = Order { texts, ..Order::new(brief.path.clone(), Stimulus::Hire(Box::new(offer))) };
         let holder = self.journal().running(id).await?;
         let queued = self.put(id, &order, holder).await?;
         self.wait_for_hire(id, &brief.path, queued).await

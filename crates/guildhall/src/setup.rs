@@ -242,7 +242,8 @@ pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Roo
 /// Reads the newest request of a session.
 pub(crate) async fn newest_request(journal: &Journal, id: &SessionId) -> Result<Request, HallError> {
     let account = journal.account(id).await?;
-    let is_funded = matches!(account.first(), Some(SessionFact::Opened { .. }));
+    // Unless a session is funded first, its money is stored together with its first request.
+    let is_funded = !account.is_empty();
     Request::newest(&account).ok_or_else(|| {
         let id = id.clone();
         if is_funded { HallError::NoWorkYet(id) } else { HallError::NothingToResume(id) }

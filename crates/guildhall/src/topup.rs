@@ -21,7 +21,8 @@ pub enum ToppedUp {
     Given,
     /// The contract takes no more money. The money stays with this contract, the last one on the way that could take it.
     StaysWith(Path),
-    /// The root has closed. The money stays in the session and can be used when the session is continued.
+    /// No contract took the money: the root has closed, or the session's free money was used in the meantime. The money stays in
+    /// the session and can be used when the session is continued.
     StaysInSession {
         /// The root.
         root: Path,
@@ -46,6 +47,18 @@ impl Hall {
     /// Gives a contract at work more money, and returns which contract has the money, if a process runs the session.
     pub async fn top_up(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
         let number = self.order(id, to, Instruction::Money(money)).await?.number;
+        self.place_of(id, to, number).await
+    }
+
+    /// Gives a contract at work more of the session's free money, and returns which contract has the money, if a process runs the
+    /// session.
+    pub async fn grant_more(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
+        let number = self.order(id, to, Instruction::Grant(money)).await?.number;
+        self.place_of(id, to, number).await
+    }
+
+    /// Waits a short time until the money of a top-up has its place.
+    async fn place_of(&self, id: &SessionId, to: &Path, number: u64) -> Result<ToppedUp, HallError> {
         for _ in 0..FOLLOWED_FOR.as_millis() / LOOK_AGAIN.as_millis() {
             // The order is stored, so an error from here on must not look as if the top-up failed: the person would repeat it.
             if let Ok(Some(found)) = self.follow(id, number, to).await {
@@ -94,10 +107,8 @@ impl Hall {
                     );
                     return Ok(gone.then_some(ToppedUp::StaysWith(hirer)));
                 }
-                (TopUpStep::NotReceived, None) => {
-                    let closed = self.has_closed(id, &at).await?;
-                    return Ok(closed.then_some(ToppedUp::StaysInSession { root: at }));
-                }
+                // The order is done, and what a root does with an order is stored in the same commit.
+                (TopUpStep::NotReceived, None) => return Ok(Some(ToppedUp::StaysInSession { root: at })),
             }
         }
     }

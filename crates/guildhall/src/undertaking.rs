@@ -8,9 +8,9 @@ use guildhall_agent::checks::{Check, Schema, described};
 use guildhall_agent::{Task, Text, task_key};
 use guildhall_kernel::{
     self as kernel, AgentName, Answer, Ask, Brief, CloseWhen, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage,
-    Millis, Msat, Path, Request, Session, SessionFact, SessionKind, Standing, Stored, TextKind, Turn,
+    Millis, Msat, Path, Request, Session, SessionError, SessionFact, SessionKind, Standing, Stored, TextKind, Turn,
 };
-use guildhall_local::{Journal, NewSession, SessionId, texts_named, unix_now};
+use guildhall_local::{Journal, MoneySource, NewSession, SessionId, texts_named, unix_now};
 use serde_json::Value;
 
 use crate::agents::{Agent, entry_of, under, with};
@@ -62,6 +62,7 @@ pub struct Undertaking {
     heads_max: u32,
     depth_max: u8,
     budget: Option<Msat>,
+    money: MoneySource,
     model: Option<String>,
     turns_max: Option<u32>,
     time_max: Option<Duration>,
@@ -83,6 +84,7 @@ impl Undertaking {
             heads_max: HEADS_MAX,
             depth_max: DEPTH_MAX,
             budget: None,
+            money: MoneySource::New,
             model: None,
             turns_max: None,
             time_max: None,
@@ -134,6 +136,13 @@ impl Undertaking {
     /// continued session uses the money that it has left.
     pub fn budget(mut self, budget: Msat) -> Undertaking {
         self.budget = Some(budget);
+        self
+    }
+
+    /// Takes the budget from the session's free money. Nothing is created: a budget above the free money is refused, before
+    /// anything is stored. Without a budget, the work gets all free money.
+    pub fn from_balance(mut self) -> Undertaking {
+        self.money = MoneySource::Free;
         self
     }
 
@@ -245,7 +254,11 @@ impl Undertaking {
     async fn start_session(self, staffing: Staffing) -> Result<Running, HallError> {
         let id = self.id.clone().unwrap_or_else(fresh_id);
         let granted = self.budget.unwrap_or(Msat::ZERO);
-        let funded = Some(granted);
+        let funded = match self.money {
+            MoneySource::New => Some(granted),
+            MoneySource::Free => None,
+        };
+        self.require_free(granted, Msat::ZERO)?;
         let asked = Asked { root: Path::root(1), granted, funded, context: Context::Fresh, since: Millis(0) };
         // Refuse first: nothing is stored for work that is refused.
         let described = self.describe(&id, staffing, &asked)?;
@@ -274,11 +287,13 @@ impl Undertaking {
             return Err(HallError::NotEnded(id));
         };
         let granted = self.budget.unwrap_or(account.free());
+        self.require_free(granted, account.free())?;
         let more = granted.get().checked_sub(account.free().get()).filter(|more| *more > 0);
+        let may_create = *account.kind() == SessionKind::Play && self.money == MoneySource::New;
         let asked = Asked {
             root: account.next_root(),
             granted,
-            funded: more.filter(|_| *account.kind() == SessionKind::Play).map(|more| Msat::capped(u128::from(more))),
+            funded: more.filter(|_| may_create).map(|more| Msat::capped(u128::from(more))),
             context: Context::After { root: before, tokens: tokens_shown(&facts) },
             since: *at,
         };
@@ -295,16 +310,26 @@ impl Undertaking {
         }
         self.hall.credit(&id).await?;
         let account = account(journal, &id).await?;
-        if account.at_work() > Msat::ZERO {
+        let newest = account.next_root().ordinal() - 1;
+        if newest > 0 && account.is_at_work(&Path::root(newest)) {
             journal.require_not_running(&id, unix_now()).await?;
             return Err(HallError::NotEnded(id));
         }
         let since = journal.newest_time(&id).await?;
         let (root, granted) = (account.next_root(), self.budget.unwrap_or(account.free()));
+        self.require_free(granted, account.free())?;
         let asked = Asked { root, granted, funded: None, context: Context::Fresh, since };
         let described = self.describe(&id, staffing, &asked)?;
         let transcripts = self.hall.open_transcripts(&id).await?;
         self.request(id, described, asked, transcripts).await
+    }
+
+    /// Refuses a budget above the free money, if nothing may be created.
+    fn require_free(&self, granted: Msat, free: Msat) -> Result<(), HallError> {
+        match self.money {
+            MoneySource::Free if granted > free => Err(SessionError::Overdrawn { asked: granted, free }.into()),
+            MoneySource::Free | MoneySource::New => Ok(()),
+        }
     }
 
     /// Stores the request and starts the work.

@@ -6,6 +6,7 @@ mod board;
 mod delivery;
 mod driver;
 mod leaf;
+mod money;
 mod orders;
 mod overrun;
 mod text_cache;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::{AgentRuntime, Arrival, Delta, RunError, Text, TextError, run};
 use guildhall_kernel::{
-    AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, SessionKind, Stimulus,
+    AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, SessionId, SessionKind, Stimulus,
 };
 use tokio::sync::mpsc;
 
@@ -27,6 +28,7 @@ use crate::limiter::CallLimiter;
 use board::{Boards, call_to_board};
 use delivery::{Acknowledge, Delivery, DriverMessage};
 use driver::{ContractDriver, Past};
+pub use money::MoneySource;
 pub use orders::Order;
 use overrun::{Billed, Providers};
 pub use overrun::{Overruns, ProviderOf};
@@ -83,9 +85,9 @@ pub struct AgentEnv {
 /// Checks whether the project has a file at a path.
 pub type Exists = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Receives the parts of a reply as they arrive, with the key of its ask. It is only for display; no decision depends
-/// on it.
-pub type Watcher = Arc<dyn Fn(&AskKey, Delta<'_>) + Send + Sync>;
+/// Receives the parts of a reply as they arrive, with the session and the key of its ask. It is only for display; no
+/// decision depends on it.
+pub type Watcher = Arc<dyn Fn(&SessionId, &AskKey, Delta<'_>) + Send + Sync>;
 
 /// Whether a provider returns the same reply for the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,11 +215,16 @@ impl SessionEngine {
         Ok((report, texts))
     }
 
-    /// Sends a stimulus from the owner to a contract. Returns whether the contract has a driver to receive it.
+    /// Sends a stimulus from the owner to a contract. The money of a top-up is new. Returns whether the contract has a driver to
+    /// receive the stimulus.
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
+        self.tell_from(MoneySource::New, to, command, what, texts)
+    }
+
+    fn tell_from(&self, source: MoneySource, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
         let input = Input::Stimulus { from: Sender::Owner { command }, what };
         let arrival = Arrival { input, texts };
-        self.send(to, Delivery { arrival, acknowledge: Acknowledge::Order(command) })
+        self.send(to, Delivery { arrival, acknowledge: Acknowledge::Order { number: command, source } })
     }
 
     /// Creates the driver of a contract.

@@ -93,7 +93,7 @@ async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each(
         limiter: Arc::new(CallLimiter::new(1)),
         tools: Arc::new(CallLimiter::new(16)),
         replays: Replays::Yes,
-        watch: Arc::new(|_, _| {}),
+        watch: Arc::new(|_, _, _| {}),
         exists: Arc::new(|_| false),
     };
     let engine =

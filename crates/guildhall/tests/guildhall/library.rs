@@ -1,5 +1,6 @@
 //! The library inside a program: the model and the tool are functions, and there is no network.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -145,6 +146,49 @@ async fn with_a_roster_the_first_agent_is_the_one_that_no_other_agent_hires() {
     let (clerk, _) = scripted(&[Reply::words("done")]);
     let hall = at(project.path()).model("clerk", clerk, Price::FREE).roster(roster).build().unwrap();
     assert_eq!(hall.run("Dinner.").await.unwrap().bill.lines[0].agent.as_str(), "host");
+}
+
+#[tokio::test]
+async fn teams_of_one_journal_share_their_limits_and_have_their_own_project_and_roster() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_files, cooks) = team(&[("cook", "")]);
+    let running = Arc::new(Mutex::new((0, 0)));
+    let seen = Arc::clone(&running);
+    let clerk = model_fn(move |_| {
+        let running = Arc::clone(&running);
+        async move {
+            {
+                let mut running = running.lock().unwrap();
+                *running = (running.0 + 1, running.1.max(running.0 + 1));
+            }
+            // Both teams work on one thread, so the other call would have started at this point.
+            for _ in 0..1000 {
+                tokio::task::yield_now().await;
+            }
+            running.lock().unwrap().0 -= 1;
+            Reply::words("done")
+        }
+    });
+    let watched = Arc::new(Mutex::new(BTreeSet::new()));
+    let sessions = Arc::clone(&watched);
+    let hall = at(one.path())
+        .models(Models::default().with_calls_at_once(1))
+        .model("clerk", clerk, Price::FREE)
+        .watch(Arc::new(move |session, _, _| sessions.lock().unwrap().extend([session.to_string()])))
+        .build()
+        .unwrap();
+    let kitchen = hall.team(other.path(), cooks).unwrap();
+    let (first, second) = tokio::join!(hall.run("Go.").into_future(), kitchen.run("Dinner.").into_future());
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!(second.bill.lines[0].agent.as_str(), "cook");
+    assert_eq!(*seen.lock().unwrap(), (0, 1), "both teams use the same limit");
+    for (session, project) in [(&first.session, &one), (&second.session, &other)] {
+        let row = hall.session(session).await.unwrap().row;
+        assert_eq!(row.project, project.path().display().to_string());
+    }
+    let both = [first.session, second.session].iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    assert_eq!(*watched.lock().unwrap(), both);
+    assert!(matches!(hall.team(other.path().join("gone"), Roster::default()), Err(HallError::Project(_))));
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Tests of the library, in one program: linking a program takes longer than running its tests.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod balance;
 #[cfg(feature = "http")]
 mod fuzz;
 mod library;

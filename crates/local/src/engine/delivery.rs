@@ -5,6 +5,7 @@ use guildhall_kernel::{Answer, AskId, Cost, Input, Msat};
 use tokio::sync::mpsc;
 
 use super::EngineError;
+use super::money::MoneySource;
 
 /// The sender of a driver's messages. A message is boxed: a channel reserves room for 32 of them, and most drivers get only a
 /// few.
@@ -28,7 +29,11 @@ pub(super) struct Delivery {
 pub(super) enum Acknowledge {
     NotNeeded,
     /// An order in the inbox. It is marked as done.
-    Order(u64),
+    Order {
+        number: u64,
+        /// Where the money comes from, if the order is a top-up.
+        source: MoneySource,
+    },
     /// The contract whose ask this message is. It receives an answer.
     Contract {
         sender: Sender,

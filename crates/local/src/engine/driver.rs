@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, Texts, fork_prefix};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Input, Matter,
-    Millis, Msat, Path, PayeeName, Report, Sender, SessionFact, SessionKind, Stimulus, Stored, TextRef, TreasuryFact,
+    Millis, Msat, Path, PayeeName, Sender, Stimulus, Stored, TextRef, TreasuryFact,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -15,6 +15,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::board::call_to_board;
 use super::delivery::{self, Acknowledge, Delivery, DriverMessage, fail, send, send_answer};
 use super::leaf::Leaf;
+use super::money::{MoneySource, account_fact};
 use super::text_cache::{TextCache, is_needed};
 use super::time::{Activity, SessionTime};
 use super::{AgentEnv, EngineError, Replays, SessionEngine};
@@ -75,38 +76,6 @@ pub(super) enum Past {
     MayBeStored,
     /// The contract was hired just now and has no stored facts.
     None,
-}
-
-/// Returns the account's fact that belongs to a fact of a root: a person's top-up, or the end.
-fn account_fact(fact: &Fact, root: &Path, kind: &SessionKind) -> Option<SessionFact> {
-    let root = root.clone();
-    match (fact, kind) {
-        (Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } }, SessionKind::Play) => {
-            Some(SessionFact::Funded { money: *money, root: Some(root), payment: None })
-        }
-        (
-            Fact::Heard { from: Sender::Owner { .. }, stimulus: Stimulus::TopUp { money, .. } },
-            SessionKind::Wallet(_),
-        ) => Some(SessionFact::Granted { root, money: *money }),
-        (Fact::Closed(report), _) => {
-            let Report { spent, reserved, estimated, .. } = **report;
-            Some(SessionFact::Ended { root, spent, reserved, estimated })
-        }
-        (
-            Fact::Heard { .. }
-            | Fact::Opened(_)
-            | Fact::Asked { .. }
-            | Fact::Answered { .. }
-            | Fact::Refused { .. }
-            | Fact::Raised { .. }
-            | Fact::Waiting { .. }
-            | Fact::Woke { .. }
-            | Fact::Nudged(_)
-            | Fact::Compacted { .. }
-            | Fact::Closing(_),
-            _,
-        ) => None,
-    }
 }
 
 /// Returns the id of the ask that a fact makes.
@@ -319,7 +288,7 @@ impl ContractDriver {
 
     /// Whether the contract has already received this input: it is sent again after a crash that lost the
     /// acknowledgement.
-    fn has_received(&self, input: &Input) -> bool {
+    pub(super) fn has_received(&self, input: &Input) -> bool {
         let Input::Stimulus { from: again, .. } = input else { return false };
         self.facts.iter().any(|fact| matches!(fact, Fact::Heard { from, .. } if from == again))
     }
@@ -356,8 +325,18 @@ impl ContractDriver {
         self.step = None;
         match std::mem::replace(&mut self.acknowledge, Acknowledge::NotNeeded) {
             Acknowledge::NotNeeded => {}
-            waiting @ (Acknowledge::Order(_) | Acknowledge::Contract { .. }) => self.acknowledge_later.push(waiting),
+            waiting @ (Acknowledge::Order { .. } | Acknowledge::Contract { .. }) => {
+                self.acknowledge_later.push(waiting);
+            }
         }
+    }
+
+    /// Waits until the queued steps are durable.
+    pub(super) async fn store_queued(&mut self) -> Result<(), EngineError> {
+        for queued in std::mem::take(&mut self.queued) {
+            queued.durable().await?;
+        }
+        Ok(())
     }
 
     /// Acknowledges that a step is durable.
@@ -365,28 +344,34 @@ impl ContractDriver {
         match acknowledge {
             Acknowledge::NotNeeded => {}
             // No fact follows from the order, so no batch marked it as done.
-            Acknowledge::Order(order) => {
+            Acknowledge::Order { number, .. } => {
                 let inner = &self.engine.inner;
-                inner.journal.mark_done(&inner.lease, order).await?;
+                inner.journal.mark_done(&inner.lease, number).await?;
             }
             Acknowledge::Contract { sender, ask } => send_answer(&sender, ask, Answer::Delivered),
         }
         Ok(())
     }
 
-    /// Reads a message and takes the lock for its step.
-    async fn open(&mut self, message: Box<DriverMessage>) -> Result<Input, EngineError> {
+    /// Reads a message and takes the lock for its step. Returns nothing if the message has no effect.
+    async fn open(&mut self, message: Box<DriverMessage>) -> Result<Option<Input>, EngineError> {
         let Delivery { arrival, acknowledge } = match *message {
             DriverMessage::Delivery(delivery) => delivery,
             DriverMessage::Failed(why) => return Err(why),
         };
+        if let Acknowledge::Order { source, .. } = acknowledge
+            && !self.can_be_paid(&arrival.input, source).await?
+        {
+            self.send_acknowledgement(acknowledge).await?;
+            return Ok(None);
+        }
         self.add_texts(arrival.texts);
         self.acknowledge = acknowledge;
         if let Input::Answer { id, .. } | Input::Reply { id, .. } = &arrival.input {
             self.leaves.remove(id);
         }
         self.step = Some(self.step_lock().await);
-        Ok(arrival.input)
+        Ok(Some(arrival.input))
     }
 
     /// Handles the messages that arrived after the contract had closed. No more messages can arrive.
@@ -397,8 +382,8 @@ impl ContractDriver {
                     let answer = if self.has_received(&arrival.input) { Answer::Delivered } else { Answer::Gone };
                     send_answer(&sender, ask, answer);
                 }
-                DriverMessage::Delivery(Delivery { acknowledge: Acknowledge::Order(order), arrival }) => {
-                    self.engine.finish_late_order(order, &arrival.input).await?;
+                DriverMessage::Delivery(Delivery { acknowledge: Acknowledge::Order { number, source }, arrival }) => {
+                    self.engine.finish_late_order(number, &arrival.input, source).await?;
                 }
                 DriverMessage::Delivery(Delivery { acknowledge: Acknowledge::NotNeeded, .. }) => {}
                 DriverMessage::Failed(why) => return Err(why),
@@ -488,15 +473,15 @@ impl Engine for ContractDriver {
         let inner = &self.engine.inner;
         let texts =
             std::mem::take(&mut self.new_texts).into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
-        let done = match self.acknowledge {
-            Acknowledge::Order(order) => {
+        let (done, source) = match self.acknowledge {
+            Acknowledge::Order { number, source } => {
                 self.acknowledge = Acknowledge::NotNeeded;
-                Some(order)
+                (Some(number), source)
             }
-            Acknowledge::NotNeeded | Acknowledge::Contract { .. } => None,
+            Acknowledge::NotNeeded | Acknowledge::Contract { .. } => (None, MoneySource::New),
         };
-        let account =
-            facts.iter().filter(|_| self.is_in_account).filter_map(|fact| account_fact(fact, &self.path, &inner.kind));
+        let of_account = |fact: &Fact| account_fact(fact, &self.path, &inner.kind, source);
+        let account = facts.iter().filter(|_| self.is_in_account).filter_map(of_account);
         let (account, treasury) = (account.collect(), self.earned(&facts));
         let batch =
             Batch { contract: self.path.clone(), at, cause, facts: facts.clone(), texts, done, account, treasury };
@@ -513,9 +498,7 @@ impl Engine for ContractDriver {
 
     async fn durable(&mut self) -> Result<(), EngineError> {
         self.end_step();
-        for queued in std::mem::take(&mut self.queued) {
-            queued.durable().await?;
-        }
+        self.store_queued().await?;
         self.texts.load(&self.engine, std::mem::take(&mut self.named)).await?;
         for acknowledge in std::mem::take(&mut self.acknowledge_later) {
             self.send_acknowledgement(acknowledge).await?;
@@ -536,23 +519,30 @@ impl Engine for ContractDriver {
     }
 
     async fn next(&mut self, wake: Option<Millis>) -> Result<Input, EngineError> {
-        let waits = self.engine.open_asks().waits_for_person(&self.path);
-        let waiting = waits.then(|| self.time().count(Activity::WaitingForPerson));
-        let message = self.message_before(wake).await;
-        drop(waiting);
-        let Some(message) = message else {
-            self.step = Some(self.step_lock().await);
-            return Ok(Input::Tick);
-        };
-        self.open(message).await
+        loop {
+            let waits = self.engine.open_asks().waits_for_person(&self.path);
+            let waiting = waits.then(|| self.time().count(Activity::WaitingForPerson));
+            let message = self.message_before(wake).await;
+            drop(waiting);
+            let Some(message) = message else {
+                self.step = Some(self.step_lock().await);
+                return Ok(Input::Tick);
+            };
+            if let Some(input) = self.open(message).await? {
+                return Ok(input);
+            }
+        }
     }
 
     async fn ready(&mut self) -> Result<Option<Input>, EngineError> {
         self.end_step();
-        match self.receiver.try_recv() {
-            Ok(message) => self.open(message).await.map(Some),
-            Err(_) => Ok(None),
+        while let Ok(message) = self.receiver.try_recv() {
+            let input = self.open(message).await?;
+            if input.is_some() {
+                return Ok(input);
+            }
         }
+        Ok(None)
     }
 }
 

@@ -93,7 +93,7 @@ impl ContractDriver {
             let watch = |delta: Delta<'_>| {
                 call_meter.follow(delta);
                 report_to_limiter(&permit, delta);
-                (env.watch)(&key, delta);
+                (env.watch)(engine.inner.lease.session(), &key, delta);
             };
             let clock = || time.now();
             let arrival = env.runtime.ask(key.clone(), &request, history, &status, &watch, &clock).await;

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use guildhall_agent::Text;
-use guildhall_kernel::{Fact, Input, Millis, Path, SessionFact, SessionKind, Stimulus, TextRef};
+use guildhall_kernel::{Fact, Input, Millis, Msat, Path, Stimulus, TextRef};
 use serde::{Deserialize, Serialize};
 
+use super::money::MoneySource;
 use super::{EngineError, Inner, SessionEngine};
 use crate::inbox::Command;
 use crate::journal::{Journal, JournalError, SessionBatch};
@@ -31,6 +32,16 @@ pub struct Order {
     pub what: Stimulus,
     /// The texts that the stimulus names.
     pub texts: Vec<(TextRef, String)>,
+    /// Where the money of a top-up comes from. Orders of earlier versions create it.
+    #[serde(default, skip_serializing_if = "MoneySource::is_new")]
+    pub source: MoneySource,
+}
+
+impl Order {
+    /// An order without texts. The money of a top-up is new.
+    pub fn new(to: Path, what: Stimulus) -> Order {
+        Order { to, what, texts: Vec::new(), source: MoneySource::New }
+    }
 }
 
 /// The state of an order that no contract received.
@@ -117,9 +128,14 @@ impl SessionEngine {
 
     /// Finishes an order that reached its contract after the contract had closed. If that fails for now, the order
     /// stays in the inbox.
-    pub(super) async fn finish_late_order(&self, number: u64, input: &Input) -> Result<(), EngineError> {
-        let what = if let Input::Stimulus { what, .. } = input { Some(what) } else { None };
-        unless_final(self.finish_undelivered(number, what).await)
+    pub(super) async fn finish_late_order(
+        &self,
+        number: u64,
+        input: &Input,
+        source: MoneySource,
+    ) -> Result<(), EngineError> {
+        let money = if let Input::Stimulus { what, .. } = input { late_money(what, source) } else { None };
+        unless_final(self.finish_undelivered(number, money).await)
     }
 
     /// Finishes an order that no contract received, unless its contract is open.
@@ -131,25 +147,26 @@ impl SessionEngine {
         {
             return Ok(Undelivered::TooEarly);
         }
-        self.finish_undelivered(command.number, order.as_ref().map(|order| &order.what)).await?;
+        let money = order.and_then(|order| late_money(&order.what, order.source));
+        self.finish_undelivered(command.number, money).await?;
         Ok(Undelivered::Finished)
     }
 
     /// Finishes an order whose contract has closed.
-    async fn finish_undelivered(&self, number: u64, what: Option<&Stimulus>) -> Result<(), JournalError> {
+    async fn finish_undelivered(&self, number: u64, money: Option<LateMoney>) -> Result<(), JournalError> {
         let Inner { journal, lease, time, finishing, .. } = &*self.inner;
         // The driver of a closed contract and the reader of the inbox may handle the same order at the same time.
         let _guard = finishing.lock().await;
-        finish_undelivered(journal, lease, time.now(), number, what).await
+        finish_undelivered(journal, lease, time.now(), number, money).await
     }
 
     /// Sends an order to its contract. An order that is sent twice takes effect once. Returns whether the contract has
     /// a driver.
     fn deliver_order(&self, command: &Command) -> bool {
         let order = Order::deserialize(&command.command);
-        order.is_ok_and(|Order { to, what, texts }| {
+        order.is_ok_and(|Order { to, what, texts, source }| {
             let texts = texts.into_iter().map(|(of, says)| Text { of, says }).collect();
-            self.tell(&to, command.number, what, texts)
+            self.tell_from(source, &to, command.number, what, texts)
         })
     }
 }
@@ -159,13 +176,12 @@ impl Journal {
     /// [`SessionEngine::process_orders`] does the same while the session runs.
     pub async fn keep_late_money(&self, lease: &Lease) -> Result<(), JournalError> {
         for command in self.take_after(lease.session(), 0).await? {
-            let Ok(Order { to, what: what @ Stimulus::TopUp { .. }, .. }) = Order::deserialize(&command.command) else {
-                continue;
-            };
+            let Ok(Order { to, what, source, .. }) = Order::deserialize(&command.command) else { continue };
+            let Some(money) = late_money(&what, source) else { continue };
             if let Some(newest) = self.newest_fact(lease.session(), &to).await?
                 && matches!(newest.fact, Fact::Closed(_))
             {
-                finish_undelivered(self, lease, newest.at, command.number, Some(&what)).await?;
+                finish_undelivered(self, lease, newest.at, command.number, Some(money)).await?;
             }
         }
         Ok(())
@@ -180,18 +196,16 @@ async fn finish_undelivered(
     lease: &Lease,
     at: Millis,
     number: u64,
-    what: Option<&Stimulus>,
+    money: Option<LateMoney>,
 ) -> Result<(), JournalError> {
     let waiting = journal.take_after(lease.session(), number.saturating_sub(1)).await?;
     if waiting.first().is_none_or(|first| first.number != number) {
         return Ok(());
     }
-    // In a session with the money of a wallet, a top-up moves free money: it stays free.
-    if let Some(Stimulus::TopUp { money, .. }) = what
+    if let Some((money, source)) = money
         && let mut account = journal.folded_account(lease.session()).await?
-        && *account.kind() == SessionKind::Play
+        && let Some(funded) = source.late(account.kind(), money)
     {
-        let funded = SessionFact::Funded { money: *money, root: None, payment: None };
         // A top-up that exceeds the largest possible sum was never paid.
         if account.apply(&funded).is_ok() {
             let batch = SessionBatch { at, facts: vec![funded], texts: Vec::new(), done: Some(number) };
@@ -199,6 +213,16 @@ async fn finish_undelivered(
         }
     }
     journal.mark_done(lease, number).await
+}
+
+/// The money of a top-up that no contract can receive any more, and where it comes from.
+type LateMoney = (Msat, MoneySource);
+
+fn late_money(what: &Stimulus, source: MoneySource) -> Option<LateMoney> {
+    match what {
+        Stimulus::TopUp { money, .. } => Some((*money, source)),
+        Stimulus::Message(_) | Stimulus::Question(_) | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => None,
+    }
 }
 
 /// Whether a contract has opened and has not closed.

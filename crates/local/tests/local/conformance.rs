@@ -39,7 +39,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, cr
             limiter: Arc::clone(&limiter),
             tools: Arc::clone(&tools),
             replays: Replays::Yes,
-            watch: Arc::new(|_, _| {}),
+            watch: Arc::new(|_, _, _| {}),
             exists: Arc::new(|_| false),
         })
     });

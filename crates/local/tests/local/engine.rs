@@ -221,7 +221,7 @@ async fn open_with<M: Model + 'static>(
         limiter: Arc::clone(&limiter),
         tools: Arc::clone(&tools),
         replays,
-        watch: Arc::new(|_, _| {}),
+        watch: Arc::new(|_, _, _| {}),
         exists: Arc::new(|_| false),
     };
     let find_env: FindEnv = Arc::new(move |_| Some(env.clone()));
@@ -343,7 +343,7 @@ async fn an_order_from_another_terminal_cancels_and_is_executed_once() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let other = Journal::open(dir.path()).unwrap();
-    let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
+    let order = Order::new(Path::root(1), Stimulus::Cancel);
     let cancel = async {
         hall.model.stuck.notified().await;
         other.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();

@@ -13,7 +13,7 @@ fn session() -> SessionId {
 
 /// An order that adds money to the root.
 fn top_up(money: Msat) -> Order {
-    Order { to: Path::root(1), what: Stimulus::TopUp { to: Path::root(1), money }, texts: Vec::new() }
+    Order::new(Path::root(1), Stimulus::TopUp { to: Path::root(1), money })
 }
 
 /// Funds the session and requests the root of the tests, with the grant of its brief.
@@ -125,7 +125,7 @@ async fn an_inbox_that_can_t_be_read_for_a_while_causes_one_warning_and_ends_no_
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let (other, warnings) = (Journal::open(dir.path()).unwrap(), AtomicUsize::new(0));
     let db = Connection::open(dir.path().join("journal.db")).unwrap();
-    let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
+    let order = Order::new(Path::root(1), Stimulus::Cancel);
     let fault = async {
         hall.model.stuck.notified().await;
         db.execute_batch("ALTER TABLE inbox RENAME TO away").unwrap();
@@ -152,7 +152,7 @@ async fn a_journal_that_has_stopped_for_good_ends_the_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let other = Journal::open(dir.path()).unwrap();
-    let order = Order { to: Path::root(7), what: Stimulus::Cancel, texts: Vec::new() };
+    let order = Order::new(Path::root(7), Stimulus::Cancel);
     other.put(&session(), &order, unix_now()).await.unwrap();
     // Marking the order as done fails, which stops the writer.
     let broken = "CREATE TRIGGER broken BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ABORT, 'broken'); END;";

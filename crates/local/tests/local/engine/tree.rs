@@ -187,7 +187,7 @@ async fn a_tree_whose_hires_lack_texts_can_be_cancelled() {
 
         let again = Arc::new(StuckModel::default());
         let hall = open(dir.path(), &again, counting(Effect::Pure).0, replays).await;
-        let order = Order { to: Path::root(1), what: Stimulus::Cancel, texts: Vec::new() };
+        let order = Order::new(Path::root(1), Stimulus::Cancel);
         hall.journal.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();
         let (brief, texts) = boss();
         let report = hall.engine.run(brief, texts).await.unwrap();
