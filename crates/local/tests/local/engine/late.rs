@@ -35,7 +35,7 @@ async fn assert_inbox_is_empty(journal: &Journal) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_for_a_closed_root_is_added_to_the_id() {
+async fn money_for_a_closed_root_is_added_to_the_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
@@ -87,7 +87,7 @@ async fn money_for_a_root_that_closes_first_is_added_once_however_often_it_is_de
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_a_killed_process_left_in_the_inbox_is_added_while_no_process_runs_the_id() {
+async fn money_that_a_killed_process_left_in_the_inbox_is_added_while_no_process_runs_the_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
@@ -116,7 +116,7 @@ async fn a_top_up_above_the_largest_sum_is_dropped_and_damages_no_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inbox_that_can_t_be_read_for_a_while_causes_one_warning_and_ends_no_id() {
+async fn an_inbox_that_can_t_be_read_for_a_while_causes_one_warning_and_ends_no_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let (other, warnings) = (Journal::open(dir.path()).unwrap(), AtomicUsize::new(0));
@@ -144,7 +144,7 @@ async fn an_inbox_that_can_t_be_read_for_a_while_causes_one_warning_and_ends_no_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_that_has_stopped_for_good_ends_the_id() {
+async fn a_journal_that_has_stopped_for_good_ends_the_session() {
     let dir = tempfile::tempdir().unwrap();
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let other = Journal::open(dir.path()).unwrap();
