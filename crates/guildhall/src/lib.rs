@@ -72,6 +72,7 @@ mod output;
 #[cfg(feature = "http")]
 mod quote;
 mod running;
+mod served;
 mod session;
 mod setup;
 mod stored;
@@ -100,6 +101,7 @@ pub use output::OutputError;
 #[cfg(feature = "http")]
 pub use quote::{FeeQuote, Quote, TOKEN_BYTES};
 pub use running::Running;
+pub use served::Serving;
 pub use session::{Ended, Unreadable, View};
 pub use setup::{Request, Root, Setup, Staffing};
 pub use stored::UnreadableText;

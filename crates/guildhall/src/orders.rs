@@ -8,7 +8,7 @@ use guildhall_kernel::{
     AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, SessionError, Stimulus, Stored,
     TextKind,
 };
-use guildhall_local::{Holder, MoneySource, Order, SessionId, unix_now};
+use guildhall_local::{Holder, MoneySource, Order, RequestKey, SessionId, unix_now};
 use serde::Deserialize;
 
 use crate::hall::{Ending, Hall, HallError, Instruction};
@@ -66,27 +66,46 @@ impl Hall {
         Ok(self.order(id, to, what).await?.holder)
     }
 
+    /// Sends an instruction under a key, unless the key was used before in this session. Returns the number of the instruction,
+    /// which is also the result of the request.
+    pub async fn instruct_once(
+        &self,
+        id: &SessionId,
+        to: &Path,
+        what: Instruction,
+        key: Option<RequestKey>,
+    ) -> Result<u64, HallError> {
+        let order = self.prepare_order(id, to, what).await?;
+        Ok(self.journal().put_once(id, &order, unix_now(), key).await?)
+    }
+
     pub(crate) async fn order(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Queued, HallError> {
+        let order = self.prepare_order(id, to, what).await?;
+        let holder = self.journal().running(id).await?;
+        self.put(id, &order, holder).await
+    }
+
+    /// Returns the order for an instruction, if its contract can receive it.
+    async fn prepare_order(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<Order, HallError> {
         let root = self.open_root(id).await?;
         if !self.is_open(id, to).await? {
             return Err(HallError::NotAtWork { session: id.clone(), contract: to.clone() });
         }
         // Money goes down from the root one level at a time. A message goes directly to its contract.
-        let order = match what {
+        match what {
             Instruction::Message(text) => {
                 let text = self.redactor().text(TextKind::Message, &text);
                 // The kernel ignores a longer message without an error.
                 if text.of.bytes > MESSAGE_BYTES_MAX {
                     return Err(HallError::Refused(Refusal::MessageTooLong { bytes: text.of.bytes }));
                 }
-                Order { texts: vec![(text.of, text.says)], ..Order::new(to.clone(), Stimulus::Message(text.of)) }
+                let texts = vec![(text.of, text.says)];
+                Ok(Order { texts, ..Order::new(to.clone(), Stimulus::Message(text.of)) })
             }
-            Instruction::Money(money) => self.top_up_order(id, root, to, money, MoneySource::New).await?,
-            Instruction::Grant(money) => self.top_up_order(id, root, to, money, MoneySource::Free).await?,
-            Instruction::End(how) => Order::new(to.clone(), how.stimulus()),
-        };
-        let holder = self.journal().running(id).await?;
-        self.put(id, &order, holder).await
+            Instruction::Money(money) => self.top_up_order(id, root, to, money, MoneySource::New).await,
+            Instruction::Grant(money) => self.top_up_order(id, root, to, money, MoneySource::Free).await,
+            Instruction::End(how) => Ok(Order::new(to.clone(), how.stimulus())),
+        }
     }
 
     /// Returns the order for a top-up, if the account allows it.

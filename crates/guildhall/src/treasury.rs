@@ -17,6 +17,7 @@ use guildhall_lightning::{DecodeError, DecodedInvoice, LightningError, Lnbits, W
 use guildhall_local::{Holder, SessionId, TreasuryBatch, TreasuryCursor, hash_text, unix_now};
 
 pub use self::books::{Entry, Ledger, PostedAt, Posting};
+pub(crate) use self::fund::Receiver;
 pub use self::fund::{Funding, FundingEnd};
 pub use self::refund::{PaymentView, Refund, RefundQuote, Resolution};
 pub(crate) use self::worker::TreasuryWorker;

@@ -10,7 +10,7 @@ use guildhall_kernel::{
     self as kernel, AgentName, Answer, Ask, Brief, CloseWhen, Context, FRAME_TOKENS, Fact, Grant, Heads, Lineage,
     Millis, Msat, Path, Request, Session, SessionError, SessionFact, SessionKind, Standing, Stored, TextKind, Turn,
 };
-use guildhall_local::{Journal, MoneySource, NewSession, SessionId, texts_named, unix_now};
+use guildhall_local::{Journal, MoneySource, NewSession, RequestKey, SessionId, texts_named, unix_now};
 use serde_json::Value;
 
 use crate::agents::{Agent, entry_of, under, with};
@@ -73,6 +73,7 @@ pub struct Undertaking {
     within: Option<SessionId>,
     stay: CloseWhen,
     output: Option<Value>,
+    key: Option<RequestKey>,
 }
 
 impl Undertaking {
@@ -95,6 +96,7 @@ impl Undertaking {
             within: None,
             stay: CloseWhen::FinalText,
             output: None,
+            key: None,
         }
     }
 
@@ -208,6 +210,13 @@ impl Undertaking {
     /// its report is checked, and the agent has one chance to correct the report. [`Ended::output`] reads the output.
     pub fn output(mut self, schema: Value) -> Undertaking {
         self.output = Some(schema);
+        self
+    }
+
+    /// Makes the request under a key: a second request under the same key in the same session is refused with
+    /// [`ServedError::KeyUsed`](guildhall_local::ServedError::KeyUsed), also after a crash. Its result is the path of the root.
+    pub fn key(mut self, key: RequestKey) -> Undertaking {
+        self.key = Some(key);
         self
     }
 
@@ -354,13 +363,10 @@ impl Undertaking {
         };
         let stored = setup.text(self.hall.redactor());
         let funded = asked.funded.map(|money| SessionFact::Funded { money, root: None, payment: None });
+        let under_key = self.key.map(|key| (key, asked.root.to_string()));
         let requested = SessionFact::Requested { root: asked.root, money: asked.granted, prices: stored.of };
-        engine
-            .account(
-                funded.into_iter().chain([requested]).collect(),
-                std::iter::once(stored).chain(texts.iter().cloned()).chain([opening]).collect(),
-            )
-            .await?;
+        let texts_to_store = std::iter::once(stored).chain(texts.iter().cloned()).chain([opening]).collect();
+        engine.account_once(funded.into_iter().chain([requested]).collect(), texts_to_store, under_key).await?;
         Running::spawn(self.hall, id, setup, (engine, faults), texts, transcripts).await
     }
 

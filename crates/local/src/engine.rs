@@ -22,7 +22,7 @@ use guildhall_kernel::{
 };
 use tokio::sync::mpsc;
 
-use crate::journal::{Journal, JournalError, SessionBatch};
+use crate::journal::{Journal, JournalError, RequestKey, SessionBatch};
 use crate::lease::Lease;
 use crate::limiter::CallLimiter;
 use board::{Boards, call_to_board};
@@ -184,9 +184,19 @@ impl SessionEngine {
 
     /// Stores facts of the session's account.
     pub async fn account(&self, facts: Vec<SessionFact>, texts: Vec<Text>) -> Result<(), EngineError> {
+        self.account_once(facts, texts, None).await
+    }
+
+    /// Stores facts of the session's account under a key, with the result of the request, unless the key was used before.
+    pub async fn account_once(
+        &self,
+        facts: Vec<SessionFact>,
+        texts: Vec<Text>,
+        under_key: Option<(RequestKey, String)>,
+    ) -> Result<(), EngineError> {
         let texts = texts.into_iter().map(|text| (text.of, text.says.into_bytes())).collect();
         let batch = SessionBatch { at: self.inner.time.now(), facts, texts, done: None };
-        self.inner.journal.append_session(&self.inner.lease, batch).await?;
+        self.inner.journal.append_session_once(&self.inner.lease, batch, under_key).await?;
         Ok(())
     }
 

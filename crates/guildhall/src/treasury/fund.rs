@@ -3,20 +3,18 @@
 use std::time::Duration;
 
 use guildhall_kernel::{Msat, PaymentHash, Quantity, Session, SessionFact, SessionKind, UnixMs};
-use guildhall_local::{JournalError, NewSession, SessionBatch, SessionId, TreasuryBatch, unix_now};
+use guildhall_local::{JournalError, NewFunding, RequestKey, SessionBatch, SessionId, TreasuryBatch, unix_now};
 
 use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
+use crate::served::Serving;
 
 /// How long an invoice is valid.
 const VALID: Duration = Duration::from_hours(1);
 
 /// How long a command waits for payments that nobody waited for.
 const CREDIT_WAIT: Duration = Duration::from_secs(5);
-
-/// The label of a session that was funded before its first request.
-const LABEL: &str = "funded session";
 
 /// An invoice that a person can pay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,19 +43,61 @@ pub enum FundingEnd {
     Expired,
 }
 
+/// Who gets the money of an invoice.
+pub(crate) enum Receiver<'a> {
+    /// A new session.
+    New,
+    /// A session that exists.
+    Existing(&'a SessionId),
+    /// A new session that a server makes for somebody else.
+    Served(Serving),
+}
+
 impl Hall {
     /// Makes an invoice for a session, or for a new session. It is stored before this returns, and can be paid even if no process
     /// waits for it.
     pub async fn fund(&self, session: Option<&SessionId>, money: Msat) -> Result<Funding, HallError> {
+        self.make_invoice(session.map_or(Receiver::New, Receiver::Existing), money, None).await
+    }
+
+    /// Makes an invoice for a session under a key, unless the key was used before in this session. The result of the request is the
+    /// payment.
+    pub async fn fund_once(
+        &self,
+        session: &SessionId,
+        money: Msat,
+        key: Option<RequestKey>,
+    ) -> Result<Funding, HallError> {
+        self.make_invoice(Receiver::Existing(session), money, key).await
+    }
+
+    /// Returns an invoice that was made before.
+    pub async fn funding(&self, payment: PaymentHash) -> Result<Option<Funding>, HallError> {
+        let treasury = self.treasury().await?;
+        let Some((_, invoiced)) = treasury.invoices().find(|(hash, _)| *hash == payment) else { return Ok(None) };
+        let invoice = self.stored_words(invoiced.invoice).await?;
+        let (session, money, expires) = (invoiced.session.clone(), invoiced.money, invoiced.expires);
+        Ok(Some(Funding { session, payment, money, invoice, expires }))
+    }
+
+    pub(crate) async fn make_invoice(
+        &self,
+        receiver: Receiver<'_>,
+        money: Msat,
+        key: Option<RequestKey>,
+    ) -> Result<Funding, HallError> {
         let treasury = self.treasury().await?;
         let wallet = treasury.wallet().ok_or(WalletError::NotConnected)?.id.clone();
-        let id = session.cloned().unwrap_or_else(fresh_id);
-        let session_max = self.wallet_settings().limits.session_max;
-        let account = match session {
-            Some(id) => self.journal().folded_account(id).await?,
-            None => Session::default(),
+        let id = match &receiver {
+            Receiver::Existing(session) => SessionId::clone(session),
+            Receiver::New | Receiver::Served(_) => fresh_id(),
         };
-        if session.is_some() && *account.kind() == SessionKind::Play {
+        let session_max = self.wallet_settings().limits.session_max;
+        let account = match &receiver {
+            Receiver::Existing(id) => self.journal().folded_account(id).await?,
+            Receiver::New | Receiver::Served(_) => Session::default(),
+        };
+        if matches!(receiver, Receiver::Existing(_)) && *account.kind() == SessionKind::Play {
             return Err(WalletError::PlaySession(id).into());
         }
         // The limit is checked again when the invoice is stored. This check is early, so that no invoice is made in vain.
@@ -71,16 +111,30 @@ impl Hall {
         let decoded = self.warn_if_slow(client.invoice(money, &memo, VALID)).await.map_err(WalletError::from)?;
         let (invoice, text) = stored_invoice(&decoded);
         let fact = treasury.invoiced(&id, money, &invoice, unix_now()).map_err(WalletError::from)?;
-        if session.is_none() {
-            let (created_at, project) = (unix_now(), self.project().display().to_string());
-            self.journal().create(NewSession { id: id.clone(), created_at, project, label: LABEL.to_owned() }).await?;
-            let lease = self.journal().lease(&id, unix_now()).await?;
-            let at = self.journal().newest_time(&id).await?;
-            let facts = vec![SessionFact::Opened { wallet }];
-            self.journal().append_session(&lease, SessionBatch { at, facts, texts: Vec::new(), done: None }).await?;
+        match receiver {
+            Receiver::Existing(_) => {}
+            Receiver::New => {
+                self.journal().create(self.funded_session(id.clone())).await?;
+                let lease = self.journal().lease(&id, unix_now()).await?;
+                let at = self.journal().newest_time(&id).await?;
+                let facts = vec![SessionFact::Opened { wallet }];
+                self.journal()
+                    .append_session(&lease, SessionBatch { at, facts, texts: Vec::new(), done: None })
+                    .await?;
+            }
+            Receiver::Served(serving) => {
+                let session = self.funded_session(id.clone());
+                self.journal().create_served(serving.new_session(session, NewFunding::Wallet(wallet))).await?;
+            }
         }
         let batch = TreasuryBatch { at: unix_now(), facts: vec![fact], texts: vec![text] };
-        let stored = self.journal().append_invoices(batch, session_max).await;
+        let stored = match key {
+            Some(key) => {
+                let result = decoded.payment.to_string();
+                self.journal().append_treasury_once(batch, session_max, (&id, key, result)).await
+            }
+            None => self.journal().append_invoices(batch, session_max).await,
+        };
         if let Err(JournalError::SessionLimit { session, wanted, most }) = stored {
             return Err(WalletError::SessionLimit { session, wanted, most }.into());
         }

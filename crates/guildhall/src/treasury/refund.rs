@@ -7,7 +7,7 @@ use guildhall_kernel::{
     TreasuryFact, UnixMs, WalletReply, fee_limit, payable,
 };
 use guildhall_lightning::{Lnbits, decode, preimage_hash};
-use guildhall_local::{SessionId, TreasuryBatch, unix_now};
+use guildhall_local::{RequestKey, SessionId, TreasuryBatch, unix_now};
 
 use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
@@ -87,6 +87,17 @@ impl Hall {
     /// Decides to pay free money of a session to an invoice. The payment is stored before this returns, and the worker of any
     /// process makes it.
     pub async fn refund(&self, session: &SessionId, invoice: &str) -> Result<Refund, HallError> {
+        self.refund_once(session, invoice, None).await
+    }
+
+    /// Decides to pay free money of a session to an invoice under a key, unless the key was used before in this session. The result
+    /// of the request is the payment.
+    pub async fn refund_once(
+        &self,
+        session: &SessionId,
+        invoice: &str,
+        key: Option<RequestKey>,
+    ) -> Result<Refund, HallError> {
         let decoded = decode(invoice).map_err(WalletError::from)?;
         if self.wallet_settings().admin_key.is_none() {
             return Err(WalletError::NoAdminKey.into());
@@ -107,7 +118,15 @@ impl Hall {
         let wanted = treasury.wanted(Payer::Session(session.clone()), free, &invoice, unix_now());
         let wanted = wanted.map_err(WalletError::from)?;
         let batch = TreasuryBatch { at: unix_now(), facts: vec![wanted], texts: vec![text] };
-        self.journal().append_treasury(None, batch).await?;
+        match key {
+            Some(key) => {
+                let result = decoded.payment.to_string();
+                self.journal().append_treasury_once(batch, Msat::SUPPLY, (session, key, result)).await?;
+            }
+            None => {
+                self.journal().append_treasury(None, batch).await?;
+            }
+        }
         Ok(Refund { payment: decoded.payment, money: decoded.money.unwrap_or(Msat::ZERO) })
     }
 
