@@ -110,8 +110,8 @@ pub use topup::ToppedUp;
 pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, TranscriptError, WrittenTranscripts, timestamp};
 #[cfg(feature = "lightning")]
 pub use treasury::{
-    Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Payouts, PostedAt, Posting, Refund, RefundQuote,
-    Resolution, TreasuryLimits, WalletError, WalletView,
+    BookKeeping, Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Payouts, PostedAt, Posting, Refund,
+    RefundQuote, Resolution, TreasuryLimits, WalletError, WalletView,
 };
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use verification::{Checked, Findings};

@@ -169,6 +169,12 @@ pub(crate) struct WalletSettings {
     pub(crate) limits: TreasuryLimits,
 }
 
+/// A task that asks the wallet for everything that is due. Dropping it stops the task; everything that is needed to continue is
+/// stored.
+pub struct BookKeeping {
+    _worker: TreasuryWorker,
+}
+
 /// The hall's wallet, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalletView {
@@ -257,6 +263,13 @@ impl Hall {
             frozen: treasury.frozen().map(|payment| payment.to_string()).collect(),
             trouble,
         })
+    }
+
+    /// Asks the wallet from now on for everything that is due: invoices that may be paid, and payments to make. This ends when the
+    /// returned value is dropped. `None` if no wallet is connected, or there is no key for it.
+    pub async fn keep_books(&self) -> Result<Option<BookKeeping>, HallError> {
+        let is_connected = self.treasury().await?.wallet().is_some() && self.wallet_settings().invoice_key.is_some();
+        Ok(is_connected.then(|| BookKeeping { _worker: TreasuryWorker::start(self) }))
     }
 
     /// Returns the state of the treasury.

@@ -193,6 +193,25 @@ impl Journal {
         self.readers().read(work).await
     }
 
+    /// Returns what requests to teams have cost, the newest first, at most `limit` of them.
+    pub async fn costs_of_teams(&self, limit: u32) -> Result<Vec<(String, Msat)>, JournalError> {
+        let work = move |db: &Connection| {
+            let mut all = db.prepare_cached(
+                "SELECT team, body FROM session_fact JOIN served_session USING (session)
+                 WHERE body LIKE '{\"ended\"%' ORDER BY session_fact.rowid DESC LIMIT ?1",
+            )?;
+            let mut rows = all.query([limit])?;
+            let mut costs = Vec::new();
+            while let Some(row) = rows.next()? {
+                if let Ok(SessionFact::Ended { spent, .. }) = serde_json::from_str(&row.get::<_, String>(1)?) {
+                    costs.push((row.get(0)?, spent));
+                }
+            }
+            Ok(costs)
+        };
+        self.readers().read(work).await
+    }
+
     /// Finds a token by its hash, also a revoked one.
     pub async fn access(&self, token: Hash) -> Result<Option<Access>, JournalError> {
         let work = move |db: &Connection| {

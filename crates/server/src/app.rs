@@ -1,0 +1,231 @@
+//! What all requests share: the offers, the keeper of running work, the limits and the counters.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use guildhall::kernel::{Hash, SessionFact};
+use guildhall::local::Journal;
+use guildhall::{Hall, HallError, Keeper, SessionId};
+use tokio::sync::{broadcast, watch};
+
+use crate::activity::Activities;
+use crate::guard::Sites;
+use crate::metrics::{Gauges, Metrics};
+use crate::offer::{Costs, Offer, Published};
+use crate::peer::Peer;
+use crate::problem::Problem;
+use crate::rates::{Buckets, Rate};
+use crate::token::Token;
+
+/// A function that receives the lines of the log. They have no text of a session and no token in them.
+pub type LogFn = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How many earlier costs are read when the server starts.
+const COSTS_READ_MAX: u32 = 10_000;
+
+/// How many revoked tokens a stream may miss before it asks the journal again.
+const REVOKED_MAX: usize = 64;
+
+/// The settings of a server.
+pub struct Settings {
+    /// The token of the operator.
+    pub operator: Token,
+    /// The hosts and origins that are ours.
+    pub sites: Sites,
+    /// The limits.
+    pub limits: Limits,
+    /// The log.
+    pub log: LogFn,
+}
+
+/// The limits of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many sessions may wait for their first money.
+    pub unpaid_max: u32,
+    /// How long they count, and how long an invoice in play money is valid.
+    pub unpaid_for: Duration,
+    /// How many streams of events may be open.
+    pub streams_max: u64,
+    /// The most that an invoice may be about, in satoshis.
+    pub invoice_sats_max: u64,
+    /// The requests of one client that have no token, or a wrong one.
+    pub public: Rate,
+    /// All requests of one client.
+    pub client: Rate,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            unpaid_max: 100,
+            unpaid_for: Duration::from_mins(15),
+            streams_max: 2_000,
+            invoice_sats_max: 10_000_000,
+            public: Rate { per_second: 20, burst: 200 },
+            client: Rate { per_second: 500, burst: 5_000 },
+        }
+    }
+}
+
+/// What all requests share. A clone is another handle to the same.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+struct Inner {
+    hall: Hall,
+    offers: BTreeMap<String, Published>,
+    keeper: Keeper,
+    operator: Hash,
+    sites: Sites,
+    limits: Limits,
+    log: LogFn,
+    metrics: Metrics,
+    costs: Costs,
+    activities: Activities,
+    public: Buckets<Option<IpAddr>>,
+    clients: Buckets<Option<IpAddr>>,
+    revoked: broadcast::Sender<(SessionId, u64)>,
+    stop: watch::Sender<bool>,
+}
+
+impl App {
+    pub(crate) async fn new(
+        hall: Hall,
+        offers: Vec<Offer>,
+        activities: Activities,
+        settings: Settings,
+    ) -> Result<App, HallError> {
+        let mut published = BTreeMap::new();
+        for offer in offers {
+            published.insert(offer.name.clone(), Published::new(offer).await?);
+        }
+        let costs = Costs::default();
+        for (team, cost) in hall.journal().costs_of_teams(COSTS_READ_MAX).await?.into_iter().rev() {
+            costs.add(&team, cost);
+        }
+        let Settings { operator, sites, limits, log } = settings;
+        Ok(App(Arc::new(Inner {
+            hall,
+            offers: published,
+            keeper: Keeper::new(),
+            operator: operator.hash(),
+            sites,
+            limits,
+            log,
+            metrics: Metrics::default(),
+            costs,
+            activities,
+            public: Buckets::new(limits.public),
+            clients: Buckets::new(limits.client),
+            revoked: broadcast::Sender::new(REVOKED_MAX),
+            stop: watch::Sender::new(false),
+        })))
+    }
+
+    pub(crate) fn hall(&self) -> &Hall {
+        &self.0.hall
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        self.0.hall.journal()
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.0.keeper
+    }
+
+    pub(crate) fn operator(&self) -> Hash {
+        self.0.operator
+    }
+
+    pub(crate) fn sites(&self) -> &Sites {
+        &self.0.sites
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn costs(&self) -> &Costs {
+        &self.0.costs
+    }
+
+    pub(crate) fn activities(&self) -> &Activities {
+        &self.0.activities
+    }
+
+    pub(crate) fn log(&self, line: &str) {
+        (self.0.log)(line);
+    }
+
+    pub(crate) fn offers(&self) -> impl Iterator<Item = &Published> {
+        self.0.offers.values()
+    }
+
+    pub(crate) fn offer(&self, team: &str) -> Option<&Published> {
+        self.0.offers.get(team)
+    }
+
+    /// The offer that a session was made with.
+    pub(crate) async fn offer_of(&self, session: &SessionId) -> Result<&Published, Problem> {
+        let team = self.journal().team_of(session).await?;
+        let gone = "The team of this session is not offered any more. The session can be read, and its money paid back.";
+        team.and_then(|team| self.offer(&team)).ok_or_else(|| Problem::conflict("team_gone", gone))
+    }
+
+    /// Tells the streams of a revoked token to end.
+    pub(crate) fn revoke(&self, session: SessionId, number: u64) {
+        // Without a stream, nobody has to be told.
+        let _ = self.0.revoked.send((session, number));
+    }
+
+    pub(crate) fn revoked(&self) -> broadcast::Receiver<(SessionId, u64)> {
+        self.0.revoked.subscribe()
+    }
+
+    /// Tells the streams and the connections to end.
+    pub(crate) fn stop(&self) {
+        self.0.stop.send_replace(true);
+    }
+
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.0.stop.subscribe()
+    }
+
+    pub(crate) fn take_public(&self, peer: Option<Peer>) -> Result<(), Duration> {
+        self.0.public.take(peer.map(Peer::network), Instant::now())
+    }
+
+    pub(crate) fn take(&self, peer: Option<Peer>) -> Result<(), Duration> {
+        self.0.clients.take(peer.map(Peer::network), Instant::now())
+    }
+
+    /// Adds the cost of work that has ended.
+    pub(crate) async fn note_end(&self, session: &SessionId, ended: &SessionFact) -> Result<(), Problem> {
+        let SessionFact::Ended { spent, .. } = ended else { return Ok(()) };
+        self.metrics().requests_ended.fetch_add(1, Ordering::Relaxed);
+        if let Some(team) = self.journal().team_of(session).await? {
+            self.costs().add(&team, *spent);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn gauges(&self) -> Gauges {
+        let counts = self.journal().counts();
+        Gauges {
+            sessions_loaded: self.keeper().count(),
+            journal_jobs: counts.jobs,
+            journal_commits: counts.commits,
+            journal_reads: counts.reads,
+            journal_works: self.journal().stopped().is_none(),
+        }
+    }
+}

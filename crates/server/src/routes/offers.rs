@@ -1,0 +1,113 @@
+//! The offers, and new sessions with them.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, request::Parts};
+use guildhall::Serving;
+use guildhall::kernel::Msat;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::caller::{Caller, take_public};
+use crate::input::Input;
+use crate::money::{self, InvoiceView};
+use crate::offer::{MoneyKind, OfferView};
+use crate::problem::Problem;
+use crate::token::Token;
+
+/// The teams that this server offers.
+#[utoipa::path(get, path = "/api/offers", tag = "public", security(()),
+    responses((status = 200, body = Vec<OfferView>), (status = 403, body = Problem, content_type = "application/problem+json"),
+              (status = 429, body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn offers(State(app): State<App>, parts: Parts) -> Result<Json<Vec<OfferView>>, Problem> {
+    take_public(&parts, &app)?;
+    Ok(Json(app.offers().map(|offer| offer.view(app.costs())).collect()))
+}
+
+/// A session to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewSession {
+    /// The name of an offer.
+    #[schema(example = "demo", max_length = 100)]
+    team: String,
+    /// The amount of the first invoice.
+    #[schema(example = 500, minimum = 1, maximum = 10_000_000)]
+    amount_sats: u64,
+}
+
+/// A session that was made.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionMade {
+    /// The session.
+    session: String,
+    /// The team.
+    team: String,
+    /// Play or real money.
+    money: MoneyKind,
+    /// The owner's token. It is shown only here: keep it.
+    owner_token: String,
+    /// The invoice to pay or to settle.
+    invoice: InvoiceView,
+}
+
+/// Makes a session, with its owner's token and an invoice. Nothing can be asked before the invoice is paid or settled.
+#[utoipa::path(post, path = "/api/sessions", tag = "public", security((), ("token" = [])), request_body = NewSession,
+    responses((status = 201, body = SessionMade), (status = 400, body = Problem, content_type = "application/problem+json"),
+              (status = 403, body = Problem, content_type = "application/problem+json"),
+              (status = 404, body = Problem, content_type = "application/problem+json"),
+              (status = 413, body = Problem, content_type = "application/problem+json"),
+              (status = 415, body = Problem, content_type = "application/problem+json"),
+              (status = 422, body = Problem, content_type = "application/problem+json"),
+              (status = 429, body = Problem, content_type = "application/problem+json"),
+              (status = 503, body = Problem, content_type = "application/problem+json")))]
+pub(crate) async fn make_session(
+    State(app): State<App>,
+    parts: Parts,
+    Input(new): Input<NewSession>,
+) -> Result<(StatusCode, Json<SessionMade>), Problem> {
+    let caller = Caller::known(&parts, &app).await?;
+    if caller.is_none() {
+        take_public(&parts, &app)?;
+    }
+    let money = money::invoice_amount(&app, new.amount_sats)?;
+    let offer = app.offer(&new.team).ok_or_else(|| Problem::not_found("There is no such offer."))?;
+    if offer.needs_operator() && caller != Some(Caller::Operator) {
+        let detail = "This team works with a model that costs real money, and its sessions have play money, so only the operator \
+                      of this server may make them.";
+        return Err(Problem::forbidden(detail));
+    }
+    let token = Token::random().map_err(Problem::internal)?;
+    let serving = Serving {
+        team: offer.offer.name.clone(),
+        owner: token.hash(),
+        unpaid_max: app.limits().unpaid_max,
+        unpaid_for: app.limits().unpaid_for,
+    };
+    let hall = &offer.offer.hall;
+    let (session, invoice) = match offer.offer.money {
+        MoneyKind::Play => {
+            let (session, invoice) = hall.serve_play(serving, money).await?;
+            (session, InvoiceView::of_play(&invoice))
+        }
+        MoneyKind::Real => {
+            let funding = hall.serve_wallet(serving, money).await?;
+            (funding.session.clone(), InvoiceView::of_wallet(&funding, false))
+        }
+    };
+    let made = SessionMade {
+        session: session.to_string(),
+        team: offer.offer.name.clone(),
+        money: offer.offer.money,
+        owner_token: token.reveal().to_owned(),
+        invoice,
+    };
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+/// Returns an amount in satoshis, if a person can mean it.
+pub(crate) fn amount(sats: u64) -> Result<Msat, Problem> {
+    let money = Msat::from_sat(sats).ok().filter(|money| *money > Msat::ZERO);
+    money.ok_or_else(|| Problem::unprocessable("amount", "An amount is at least 1 sat, and at most 21 million bitcoin."))
+}
