@@ -277,6 +277,7 @@ fn is_final(why: &JournalError) -> bool {
         | JournalError::Served(_)
         | JournalError::TreasuryNotLeased
         | JournalError::TreasuryDamaged { .. }
+        | JournalError::UnknownEvent { .. }
         | JournalError::NotJson { .. } => false,
     }
 }

@@ -5,7 +5,9 @@
 use guildhall_kernel::{Hash, Msat, SessionFact, SessionId, TextKind, TextRef, UnixMs, WalletId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::follow::Announcer;
 use super::known::Change;
+use super::rows::AddedAccount;
 use super::{Journal, JournalError, NewSession, require_session, rows, walk};
 use crate::clock::unix_now;
 
@@ -156,7 +158,8 @@ impl Journal {
             match funding {
                 NewFunding::Play { money, expires } => add_invoice(db, &id, 1, money, expires)?,
                 NewFunding::Wallet(wallet) => {
-                    add_account_fact(change, &id, &SessionFact::Opened { wallet })?;
+                    // Nobody follows a session that does not exist yet.
+                    add_account_fact(change, &id, SessionFact::Opened { wallet })?;
                 }
             }
             Ok(())
@@ -288,7 +291,7 @@ impl Journal {
         now: UnixMs,
         key: Option<RequestKey>,
     ) -> Result<PlayInvoice, JournalError> {
-        let session = session.clone();
+        let (announcer, session, of) = (self.followers().announcer(), session.clone(), session.clone());
         let work = move |change: &mut Change<'_>| {
             change.require_head(&session)?;
             change.require_unused(&session, key)?;
@@ -297,34 +300,40 @@ impl Journal {
                 return Err(ServedError::NoInvoice { session, number }.into());
             };
             if invoice.paid_at.is_some() {
-                return Ok(invoice);
+                return Ok((invoice, None));
             }
             if now > invoice.expires {
                 return Err(ServedError::InvoiceExpired { session, number }.into());
             }
             let funded = SessionFact::Funded { money: invoice.money, root: None, payment: None };
-            add_account_fact(change, &session, &funded)?;
+            let added = add_account_fact(change, &session, funded)?;
             let mut pay =
                 change.db.prepare_cached("UPDATE play_invoice SET paid_at = ?3 WHERE session = ?1 AND number = ?2")?;
             pay.execute((session.as_str(), number.cast_signed(), now.0.cast_signed()))?;
             change.use_key(&session, key, &number.to_string())?;
-            Ok(PlayInvoice { paid_at: Some(now), ..invoice })
+            Ok((PlayInvoice { paid_at: Some(now), ..invoice }, Some(added)))
         };
-        self.writer()?.run(0, work, |_| {}).await
+        let then = move |(_, added): &(PlayInvoice, Option<AddedFact>)| {
+            if let Some(added) = added {
+                added.announce(&announcer, &of);
+            }
+        };
+        Ok(self.writer()?.run(0, work, then).await?.0)
     }
 
     /// Gives the free play money of a session back to the person. Returns the amount.
     pub async fn return_play_money(&self, session: &SessionId, key: Option<RequestKey>) -> Result<Msat, JournalError> {
-        let session = session.clone();
+        let (announcer, session, of) = (self.followers().announcer(), session.clone(), session.clone());
         let work = move |change: &mut Change<'_>| {
             change.require_head(&session)?;
             change.require_unused(&session, key)?;
             let money = change.account(&session)?.free();
-            add_account_fact(change, &session, &SessionFact::Returned { money })?;
+            let added = add_account_fact(change, &session, SessionFact::Returned { money })?;
             change.use_key(&session, key, &money.get().to_string())?;
-            Ok(money)
+            Ok((money, added))
         };
-        self.writer()?.run(0, work, |_| {}).await
+        let then = move |(_, added): &(Msat, AddedFact)| added.announce(&announcer, &of);
+        Ok(self.writer()?.run(0, work, then).await?.0)
     }
 
     /// Returns the invoices in play money of a session.
@@ -487,10 +496,25 @@ fn unpaid(db: &Connection, since: UnixMs) -> Result<u32, rusqlite::Error> {
 }
 
 /// Adds a fact to a session's account, if it fits.
-fn add_account_fact(change: &mut Change<'_>, session: &SessionId, fact: &SessionFact) -> Result<(), JournalError> {
-    change.fit_account(session, std::slice::from_ref(fact))?;
-    let body = serde_json::to_string(fact).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
+fn add_account_fact(
+    change: &mut Change<'_>,
+    session: &SessionId,
+    fact: SessionFact,
+) -> Result<AddedFact, JournalError> {
+    change.fit_account(session, std::slice::from_ref(&fact))?;
+    let body = serde_json::to_string(&fact).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
     let at = walk::newest_time(change.db, session)?;
-    rows::add_account(change, session, at, &[body])?;
-    Ok(())
+    Ok(AddedFact { added: rows::add_account(change, session, at, &[body])?, fact })
+}
+
+/// A fact that was added to an account, for those who follow the session.
+struct AddedFact {
+    added: AddedAccount,
+    fact: SessionFact,
+}
+
+impl AddedFact {
+    fn announce(&self, announcer: &Announcer, session: &SessionId) {
+        announcer.account(session, self.added.stored(std::slice::from_ref(&self.fact)), &[]);
+    }
 }

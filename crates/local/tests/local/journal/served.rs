@@ -2,7 +2,8 @@
 
 use guildhall_kernel::{Hash, Millis, Msat, Path, SessionFact, SessionKind, TextKind, TextRef, WalletId};
 use guildhall_local::{
-    Journal, JournalError, NewFunding, NewServed, RequestKey, Role, ServedError, SessionBatch, TOKENS_MAX, UnixMs,
+    Cursor, Journal, JournalError, NewFunding, NewServed, RequestKey, Role, ServedError, SessionBatch, TOKENS_MAX,
+    UnixMs,
 };
 use tempfile::tempdir;
 
@@ -185,4 +186,19 @@ async fn a_session_with_the_money_of_a_wallet_begins_with_its_wallet() {
     journal.create_served(NewServed { funding: NewFunding::Wallet(wallet.clone()), ..served() }).await.unwrap();
     assert_eq!(*journal.folded_account(&id()).await.unwrap().kind(), SessionKind::Wallet(wallet));
     assert_eq!(journal.play_invoices(&id()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn those_who_follow_a_session_see_its_play_money_come_and_go() {
+    let dir = tempdir().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    journal.create_served(served()).await.unwrap();
+    let mut events = journal.follow(&id(), Cursor::START);
+    assert!(events.try_next().await.unwrap().is_none());
+    journal.settle_play_invoice(&id(), 1, UnixMs(1), None).await.unwrap();
+    journal.return_play_money(&id(), None).await.unwrap();
+    for expected in ["0.1", "0.2"] {
+        let event = events.next().await.unwrap();
+        assert_eq!((event.id.to_string().as_str(), event.durable_at.is_some()), (expected, true));
+    }
 }
