@@ -84,6 +84,8 @@ pub struct View {
     pub failure: Option<String>,
     /// The cost of each of the root's contracts.
     pub bill: Bill,
+    /// The cost of each contract of all roots, without their models.
+    pub all: Bill,
     /// The cost of the whole session, minus the money that corrections have returned.
     pub charges: Charges,
     /// All calls of the session that may or may not have been billed, with the amount reserved for each.
@@ -153,6 +155,7 @@ impl View {
             // If nobody bills the models of the newest root, there is no overrun.
             overrun: if bill.is_nominal() { Msat::ZERO } else { all.overrun() },
             bill,
+            all,
             credited: account.credited(),
             violations,
         })

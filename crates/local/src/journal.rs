@@ -267,6 +267,14 @@ impl Journal {
         }
     }
 
+    /// Returns why nothing is stored any more, if that is so: the journal can't be written, or a disk error stopped it.
+    pub fn stopped(&self) -> Option<&JournalError> {
+        match &self.0.mode {
+            Mode::Writing(writer) => writer.stopped(),
+            Mode::Reading { why } => Some(why),
+        }
+    }
+
     /// Creates a session.
     pub async fn create(&self, new: NewSession) -> Result<(), JournalError> {
         let work = move |change: &mut Change<'_>| add_session(change, new);

@@ -1,6 +1,8 @@
 //! Problems: what a caller is told when a request is refused or fails, as `application/problem+json` (RFC 9457). A problem never has
 //! a path of the host, the id of a process, a token or a text of a session in it.
 
+use std::collections::BTreeMap;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -9,7 +11,8 @@ use guildhall::kernel::{Msat, SessionError};
 use guildhall::local::{JournalError, ServedError};
 use guildhall::{HallError, WalletError};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::{self, ContentBuilder, Ref, RefOr, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
 
 /// What went wrong.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -97,13 +100,61 @@ impl Problem {
     }
 }
 
+/// The problems of every route that reads.
+pub(crate) struct ReadProblems;
+
+/// The problems of every route that changes something.
+pub(crate) struct WriteProblems;
+
+const READ: &[StatusCode] = &[
+    StatusCode::BAD_REQUEST,
+    StatusCode::UNAUTHORIZED,
+    StatusCode::FORBIDDEN,
+    StatusCode::NOT_FOUND,
+    StatusCode::CONFLICT,
+    StatusCode::TOO_MANY_REQUESTS,
+    StatusCode::INTERNAL_SERVER_ERROR,
+    StatusCode::SERVICE_UNAVAILABLE,
+];
+
+const WRITE: &[StatusCode] = &[
+    StatusCode::PAYMENT_REQUIRED,
+    StatusCode::PAYLOAD_TOO_LARGE,
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    StatusCode::UNPROCESSABLE_ENTITY,
+];
+
+fn documented(statuses: impl Iterator<Item = StatusCode>) -> BTreeMap<String, RefOr<openapi::Response>> {
+    let problem = |status: StatusCode| {
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        let description = status.canonical_reason().unwrap_or_default();
+        let response = ResponseBuilder::new().description(description).content(PROBLEM_JSON, content).build();
+        (status.as_str().to_owned(), RefOr::T(response))
+    };
+    statuses.map(problem).collect()
+}
+
+impl IntoResponses for ReadProblems {
+    fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
+        documented(READ.iter().copied())
+    }
+}
+
+impl IntoResponses for WriteProblems {
+    fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
+        documented(READ.iter().chain(WRITE).copied())
+    }
+}
+
+const PROBLEM_JSON: &str = "application/problem+json";
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).expect("a problem is JSON");
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = StatusCode::from_u16(self.status).expect("a problem is made from a status");
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -198,6 +249,7 @@ impl From<JournalError> for Problem {
             JournalError::Held { .. } | JournalError::Busy => Problem::busy(),
             JournalError::Account { source, .. } => source.into(),
             JournalError::Served(why) => why.into(),
+            JournalError::UnknownEvent { id, .. } => Problem::not_found(format!("The session has no event {id}.")),
             JournalError::CommandTooLong { .. } | JournalError::TextTooLong { .. } => {
                 Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", "The text is too long.")
             }

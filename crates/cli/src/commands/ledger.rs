@@ -87,7 +87,7 @@ fn balances(ledger: &Ledger, session: Option<&SessionId>) -> Result<(), Failure>
     for (entry, balance) in ledger.balances.iter().filter(|(_, balance)| **balance != 0) {
         let owed = match entry {
             // It is the sum of the others.
-            Entry::Wallet => continue,
+            Entry::Wallet | Entry::Play => continue,
             Entry::House => "left for the house, which pays the providers".to_owned(),
             Entry::UnderWay(_) => format!("held for {entry}, which is under way"),
             // What was paid to the payee is not part of the session.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use guildhall_kernel::{
-    Msat, PayeeName, Payer, PaymentHash, Quantity, SessionFact, SessionKind, Treasury, TreasuryFact, UnixMs,
+    Msat, PayeeName, Payer, PaymentHash, Quantity, Session, SessionFact, SessionKind, Treasury, TreasuryFact, UnixMs,
 };
-use guildhall_local::{SessionId, SessionRow, TreasuryCursor};
+use guildhall_local::{Contents, SessionId, SessionRow, TreasuryCursor};
 
 use crate::hall::{Hall, HallError};
 
@@ -24,6 +24,8 @@ pub enum Entry {
     UnderWay(PaymentHash),
     /// What the hall keeps: it pays the providers of models.
     House,
+    /// Where play money comes from and goes to.
+    Play,
 }
 
 impl fmt::Display for Entry {
@@ -34,6 +36,7 @@ impl fmt::Display for Entry {
             Entry::Payee(payee) => write!(f, "payee {payee}"),
             Entry::UnderWay(payment) => write!(f, "payment {}", &payment.to_string()[..8]),
             Entry::House => f.write_str("house"),
+            Entry::Play => f.write_str("play money"),
         }
     }
 }
@@ -177,11 +180,11 @@ impl Ledger {
                     after = moments.last.get(payment).copied().unwrap_or(after);
                     continue;
                 }
-                SessionFact::Funded { payment: None, .. }
-                | SessionFact::Returned { .. }
-                | SessionFact::Opened { .. }
-                | SessionFact::Granted { .. }
-                | SessionFact::Requested { .. } => continue,
+                SessionFact::Funded { payment: None, money, .. } => {
+                    (Entry::Play, session(), *money, "play money added")
+                }
+                SessionFact::Returned { money } => (session(), Entry::Play, *money, "play money returned"),
+                SessionFact::Opened { .. } | SessionFact::Granted { .. } | SessionFact::Requested { .. } => continue,
             };
             self.post(Posting { at: PostedAt::After(after), session: Some(row.id.clone()), from, to, money, what });
         }
@@ -230,6 +233,25 @@ fn session_of(from: &Payer) -> Option<&SessionId> {
 }
 
 impl Hall {
+    /// Returns the ledger of one session, in play money, too: what came in, what its work cost and who earned from it, and what went
+    /// back.
+    pub async fn session_ledger(&self, session: &SessionId) -> Result<Ledger, HallError> {
+        let Contents { row, account, .. } = self.journal().contents(session).await?;
+        let folded = Session::restore(account.iter().cloned()).map_err(|why| HallError::Damaged(why.to_string()))?;
+        let mut ledger = Ledger::default();
+        let (mut treasury, mut moments) = (Treasury::default(), Moments::default());
+        if *folded.kind() != SessionKind::Play {
+            let (facts, _) = self.journal().treasury_after(TreasuryCursor::default()).await?;
+            for stored in facts {
+                ledger.add_fact(&treasury, &stored.fact, stored.at);
+                moments.note(&stored.fact, stored.at);
+                treasury.apply(&stored.fact, stored.at).map_err(|why| HallError::Damaged(why.to_string()))?;
+            }
+        }
+        ledger.add_account(&row, &account, &moments);
+        Ok(ledger.of_session(session))
+    }
+
     /// Returns the ledger of all sessions with the money of a wallet.
     pub async fn ledger(&self) -> Result<Ledger, HallError> {
         let mut ledger = Ledger::default();

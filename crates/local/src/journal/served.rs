@@ -260,6 +260,18 @@ impl Journal {
         self.writer()?.run(0, work, |_| {}).await
     }
 
+    /// Whether a token of a session was revoked.
+    pub async fn is_revoked(&self, session: &SessionId, number: u64) -> Result<bool, JournalError> {
+        let session = session.clone();
+        let work = move |db: &Connection| {
+            let mut find = db.prepare_cached(
+                "SELECT 1 FROM access_token WHERE session = ?1 AND number = ?2 AND revoked_at IS NOT NULL",
+            )?;
+            Ok(find.exists((session.as_str(), i64::try_from(number).unwrap_or(i64::MAX)))?)
+        };
+        self.readers().read(work).await
+    }
+
     /// Adds an invoice in play money. Returns its number.
     pub async fn add_play_invoice(
         &self,

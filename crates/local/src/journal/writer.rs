@@ -2,8 +2,8 @@
 //! durable, so that a thousand contracts share one sync. After a system error it stores nothing more.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -90,13 +90,14 @@ struct Counters {
 pub(crate) struct Writer {
     jobs: Option<mpsc::Sender<Box<dyn Job>>>,
     counters: Arc<Counters>,
+    stopped: Arc<OnceLock<JournalError>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(crate) fn start(db: Connection, dir: &Path) -> Result<Writer, JournalError> {
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
-        let counters = Arc::new(Counters::default());
+        let (counters, stopped) = (Arc::new(Counters::default()), Arc::new(OnceLock::new()));
         let state = Thread {
             db,
             queue,
@@ -104,13 +105,19 @@ impl Writer {
             dir: dir.to_owned(),
             marker: None,
             known: Known::default(),
+            stopped: Arc::clone(&stopped),
         };
         let spawned = thread::Builder::new().name("journal".into()).spawn(move || state.run());
         let thread = spawned.map_err(JournalError::file(dir, "given a thread"))?;
-        Ok(Writer { jobs: Some(jobs), counters, thread: Some(thread) })
+        Ok(Writer { jobs: Some(jobs), counters, stopped, thread: Some(thread) })
     }
 
     /// Returns how many jobs and how many commits there were.
+    /// Returns the error after which nothing is stored any more, if there was one.
+    pub(crate) fn stopped(&self) -> Option<&JournalError> {
+        self.stopped.get()
+    }
+
     pub(crate) fn counts(&self) -> (u64, u64) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (read(&self.counters.jobs), read(&self.counters.commits))
@@ -173,6 +180,7 @@ struct Thread {
     /// Present from the first commit on.
     marker: Option<Marker>,
     known: Known,
+    stopped: Arc<OnceLock<JournalError>>,
 }
 
 impl Thread {
@@ -244,6 +252,8 @@ impl Thread {
 
     /// Answers all further jobs with the error that stopped the writer.
     fn refuse_all(mut self, why: &JournalError) {
+        // The thread stops once.
+        let _ = self.stopped.set(why.clone());
         // After an error, closing must not write the log back. If this setting fails, closing writes it back, which is safe,
         // too.
         let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);

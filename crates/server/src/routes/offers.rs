@@ -13,13 +13,12 @@ use crate::caller::{Caller, take_public};
 use crate::input::Input;
 use crate::money::{self, InvoiceView};
 use crate::offer::{MoneyKind, OfferView};
-use crate::problem::Problem;
+use crate::problem::{Problem, ReadProblems, WriteProblems};
 use crate::token::Token;
 
 /// The teams that this server offers.
 #[utoipa::path(get, path = "/api/offers", tag = "public", security(()),
-    responses((status = 200, body = Vec<OfferView>), (status = 403, body = Problem, content_type = "application/problem+json"),
-              (status = 429, body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Vec<OfferView>), ReadProblems))]
 pub(crate) async fn offers(State(app): State<App>, parts: Parts) -> Result<Json<Vec<OfferView>>, Problem> {
     take_public(&parts, &app)?;
     Ok(Json(app.offers().map(|offer| offer.view(app.costs())).collect()))
@@ -54,14 +53,7 @@ pub(crate) struct SessionMade {
 
 /// Makes a session, with its owner's token and an invoice. Nothing can be asked before the invoice is paid or settled.
 #[utoipa::path(post, path = "/api/sessions", tag = "public", security((), ("token" = [])), request_body = NewSession,
-    responses((status = 201, body = SessionMade), (status = 400, body = Problem, content_type = "application/problem+json"),
-              (status = 403, body = Problem, content_type = "application/problem+json"),
-              (status = 404, body = Problem, content_type = "application/problem+json"),
-              (status = 413, body = Problem, content_type = "application/problem+json"),
-              (status = 415, body = Problem, content_type = "application/problem+json"),
-              (status = 422, body = Problem, content_type = "application/problem+json"),
-              (status = 429, body = Problem, content_type = "application/problem+json"),
-              (status = 503, body = Problem, content_type = "application/problem+json")))]
+    responses((status = 201, body = SessionMade), WriteProblems))]
 pub(crate) async fn make_session(
     State(app): State<App>,
     parts: Parts,

@@ -1,0 +1,49 @@
+//! The stream of a session's events.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use guildhall::local::Cursor;
+
+use crate::app::App;
+use crate::body::made_by;
+use crate::caller::Reader;
+use crate::events::{Stream, StreamGuard, send};
+use crate::problem::{Problem, ReadProblems};
+use crate::routes::reading::cast_of;
+
+/// The header with the id of the last event that a client has.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// The events of a session, as server-sent events: `cast` once, then `fact`, `account` and `activity`. Facts have ids such as `5.2`; a
+/// client that comes back with `Last-Event-ID` gets everything after that id. Activities are not stored and have no id.
+#[utoipa::path(get, path = "/api/sessions/{id}/events", tag = "session", security(("token" = [])),
+    params(("id" = String, Path, description = "The session"),
+           ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has",
+            example = "5.2")),
+    responses((status = 200, content_type = "text/event-stream", body = String), ReadProblems))]
+pub(crate) async fn events(
+    State(app): State<App>,
+    Reader { session, caller }: Reader,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let after = match headers.get(LAST_EVENT_ID) {
+        None => Cursor::START,
+        Some(id) => parse_cursor(id.to_str().unwrap_or_default())?,
+    };
+    // An id that no event has is an error now, and not a stream that waits for ever.
+    app.journal().events(&session, after, 0).await?;
+    let full = "This server has as many streams as it can serve. Try again later.";
+    let full = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", full).retry_after(10);
+    let guard = StreamGuard::new(&app).ok_or_else(full)?;
+    let cast = cast_of(&app, &session).await?;
+    let stream = Stream { session, caller, after, cast, guard };
+    let mut response = Response::new(made_by(move |parts| send(app, stream, parts)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    Ok(response)
+}
+
+pub(crate) fn parse_cursor(text: &str) -> Result<Cursor, Problem> {
+    text.parse().map_err(|_| Problem::bad_request("The id of an event is two numbers, such as 5.2."))
+}
