@@ -279,14 +279,14 @@ async fn permit(
     no_new_calls: &AtomicBool,
 ) -> Result<Option<Permit>, EngineError> {
     let Inner { journal, lease, .. } = &*engine.inner;
-    let permit = if let Some(permit) = limiter.try_enter() {
+    let permit = if let Some(permit) = limiter.try_enter(lease.session()) {
         permit
     } else {
         if in_line == InLine::RecordIfWaiting {
             journal.record_waiting_call(lease, call).await;
             in_line = InLine::Recorded;
         }
-        limiter.enter().await
+        limiter.enter(lease.session()).await
     };
     if no_new_calls.load(Ordering::Acquire) || engine.inner.stopped.load(Ordering::Acquire) {
         return Ok(None);

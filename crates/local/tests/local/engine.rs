@@ -23,7 +23,7 @@ use guildhall_kernel::{
 };
 use guildhall_laws::Checker;
 use guildhall_local::{
-    AgentEnv, CallLimiter, FindEnv, Journal, NewSession, Order, Overruns, Replays, SessionEngine, unix_now,
+    AgentEnv, CallLimiter, FindEnv, Journal, NewSession, Order, Overruns, Replays, SessionEngine, SessionId, unix_now,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -192,6 +192,11 @@ async fn open_on<M: Model + 'static>(
     open_with(journal, model, tool, replays, overruns).await
 }
 
+/// The session of these tests.
+fn id() -> SessionId {
+    "session".parse().unwrap()
+}
+
 /// Opens the session on this journal, with this rule for providers that bill too much.
 async fn open_with<M: Model + 'static>(
     journal: Journal,
@@ -200,12 +205,12 @@ async fn open_with<M: Model + 'static>(
     replays: Replays,
     overruns: Overruns,
 ) -> Hall<M> {
-    let (id, now) = ("session".parse().unwrap(), unix_now());
+    let now = unix_now();
     if journal.sessions().await.unwrap().is_empty() {
-        let new = NewSession { id, created_at: now, project: "/project".into(), label: "test".into() };
+        let new = NewSession { id: id(), created_at: now, project: "/project".into(), label: "test".into() };
         journal.create(new).await.unwrap();
     }
-    let lease = journal.lease(&"session".parse().unwrap(), now).await.unwrap();
+    let lease = journal.lease(&id(), now).await.unwrap();
     let tools = BTreeMap::from([(tool.spec().name, Arc::new(tool) as Arc<dyn Tool>)]);
     let profile = Profile::new("You count.", tools, None, Hired::ByOwner);
     let runtime = Arc::new(AgentRuntime {
@@ -231,7 +236,7 @@ async fn open_with<M: Model + 'static>(
 
 impl<M> Hall<M> {
     async fn facts(&self) -> Vec<Stored> {
-        self.journal.facts(&"session".parse().unwrap(), 1).await.unwrap()
+        self.journal.facts(&id(), 1).await.unwrap()
     }
 
     /// Ends the process: running calls are lost, stored facts remain.
@@ -346,7 +351,7 @@ async fn an_order_from_another_terminal_cancels_and_is_executed_once() {
     let order = Order::new(Path::root(1), Stimulus::Cancel);
     let cancel = async {
         hall.model.stuck.notified().await;
-        other.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();
+        other.put(&id(), &order, unix_now()).await.unwrap();
         std::future::pending::<()>().await;
     };
     let report = tokio::select! {
@@ -356,7 +361,7 @@ async fn an_order_from_another_terminal_cancels_and_is_executed_once() {
     };
     assert_eq!((report.outcome, report.spent), (Outcome::Cancelled, sat(10)), "the aborted call costs its hold");
     assert_lawful(&hall.facts().await);
-    let left = other.take_after(&"session".parse().unwrap(), 0).await.unwrap();
+    let left = other.take_after(&id(), 0).await.unwrap();
     assert_eq!(left, [], "no order is left");
 }
 

@@ -93,7 +93,7 @@ async fn a_tool_call_that_waits_for_its_permit_holds_no_permit_for_model_calls()
     let hall = Hall::open(dir.path(), vec![calls_times("wait", MORE_CALLS)], tool.clone(), Replays::No).await;
     let look = async {
         tool.until_made(TOOL_CALLS_MAX).await;
-        let permits: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter()).collect();
+        let permits: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter(&id())).collect();
         permits.len()
     };
     let free = tokio::select! {
@@ -218,7 +218,7 @@ async fn crash_in_a_call(found: LookUp, before: BeforeLookUp) -> After {
     first.close().await;
     if before == BeforeLookUp::AnotherCrash {
         let second = Hall::open(dir.path(), vec![], tool(), Replays::No).await;
-        let _all: Vec<_> = std::iter::from_fn(|| second.tools.try_enter()).collect();
+        let _all: Vec<_> = std::iter::from_fn(|| second.tools.try_enter(&id())).collect();
         let many_writes = async {
             // Jobs are stored in order. When these writes are stored, a record about the waiting call would be stored, too.
             for _ in 0..50 {

@@ -144,7 +144,7 @@ async fn a_contract_with_a_missing_text_can_be_cancelled() {
         crash_and_delete_a_result(dir.path(), replays).await;
         let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, replays).await;
         let order = Order::new(Path::root(1), Stimulus::Cancel);
-        hall.journal.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();
+        hall.journal.put(&id(), &order, unix_now()).await.unwrap();
         let report = hall.run().await;
         assert_eq!(report.outcome, Outcome::Cancelled, "{replays:?}");
         assert_eq!(*hall.model.asked.lock().unwrap(), [], "{replays:?}: no request was sent");

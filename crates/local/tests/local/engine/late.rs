@@ -3,13 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use guildhall_kernel::{Session, SessionFact};
-use guildhall_local::{JournalError, SessionId};
+use guildhall_local::JournalError;
 
 use super::*;
-
-fn session() -> SessionId {
-    "session".parse().unwrap()
-}
 
 /// An order that adds money to the root.
 fn top_up(money: Msat) -> Order {
@@ -29,13 +25,13 @@ async fn request(hall: &Hall<Scripted>) {
 
 /// Returns the session's free money without the change of its only root, which is stored when the root closes.
 async fn late_money(journal: &Journal) -> Msat {
-    let account = Session::restore(journal.account(&session()).await.unwrap()).unwrap();
+    let account = Session::restore(journal.account(&id()).await.unwrap()).unwrap();
     assert!(account.has_ended(&Path::root(1)), "the root ends in the account with its last fact");
     Msat::new(account.free().get() - (brief().0.grant.money.get() - account.spent().get())).unwrap()
 }
 
 async fn assert_inbox_is_empty(journal: &Journal) {
-    assert_eq!(journal.take_after(&session(), 0).await.unwrap(), [], "no order is left");
+    assert_eq!(journal.take_after(&id(), 0).await.unwrap(), [], "no order is left");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,7 +41,7 @@ async fn money_for_a_closed_root_is_added_to_the_session() {
     request(&hall).await;
     hall.run().await;
     let other = Journal::open(dir.path()).unwrap();
-    other.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
+    other.put(&id(), &top_up(sat(500)), unix_now()).await.unwrap();
     let added = until(async || late_money(&other).await != Msat::ZERO);
     tokio::select! {
         why = hall.engine.process_orders(&|why| panic!("{why}")) => panic!("{why}"),
@@ -61,7 +57,7 @@ async fn money_that_waits_for_a_root_that_has_closed_is_added_when_the_root_runs
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
-    hall.journal.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
+    hall.journal.put(&id(), &top_up(sat(500)), unix_now()).await.unwrap();
     assert_eq!(hall.run().await.outcome, Outcome::Done);
     assert_eq!(late_money(&hall.journal).await, sat(500));
     assert_inbox_is_empty(&hall.journal).await;
@@ -75,7 +71,7 @@ async fn money_for_a_root_that_closes_first_is_added_once_however_often_it_is_de
     hall.run().await;
     // This is the state after a root closed just before its process was killed: the order is in the inbox, and is delivered
     // before anything else.
-    let number = hall.journal.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
+    let number = hall.journal.put(&id(), &top_up(sat(500)), unix_now()).await.unwrap();
     for _ in 0..3 {
         let again = async {
             let what = Stimulus::TopUp { to: Path::root(1), money: sat(500) };
@@ -96,10 +92,10 @@ async fn money_that_a_killed_process_left_in_the_inbox_is_added_while_no_process
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
-    hall.journal.put(&session(), &top_up(sat(500)), unix_now()).await.unwrap();
+    hall.journal.put(&id(), &top_up(sat(500)), unix_now()).await.unwrap();
     hall.close().await;
     let journal = Journal::open(dir.path()).unwrap();
-    let lease = journal.lease(&session(), unix_now()).await.unwrap();
+    let lease = journal.lease(&id(), unix_now()).await.unwrap();
     for _ in 0..2 {
         journal.keep_late_money(&lease).await.unwrap();
     }
@@ -113,7 +109,7 @@ async fn a_top_up_above_the_largest_sum_is_dropped_and_damages_no_account() {
     let hall = Hall::open(dir.path(), vec![says("done")], counting(Effect::Pure).0, Replays::No).await;
     request(&hall).await;
     hall.run().await;
-    hall.journal.put(&session(), &top_up(Msat::SUPPLY), unix_now()).await.unwrap();
+    hall.journal.put(&id(), &top_up(Msat::SUPPLY), unix_now()).await.unwrap();
     hall.engine.finish_orders().await.unwrap();
     assert_eq!(late_money(&hall.journal).await, Msat::ZERO);
     assert_inbox_is_empty(&hall.journal).await;
@@ -131,7 +127,7 @@ async fn an_inbox_that_can_t_be_read_for_a_while_causes_one_warning_and_ends_no_
         db.execute_batch("ALTER TABLE inbox RENAME TO away").unwrap();
         until(async || warnings.load(Ordering::Relaxed) > 0).await;
         db.execute_batch("ALTER TABLE away RENAME TO inbox").unwrap();
-        other.put(&session(), &order, unix_now()).await.unwrap();
+        other.put(&id(), &order, unix_now()).await.unwrap();
         std::future::pending::<()>().await;
     };
     let warn = |why: &JournalError| {
@@ -153,7 +149,7 @@ async fn a_journal_that_has_stopped_for_good_ends_the_session() {
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let other = Journal::open(dir.path()).unwrap();
     let order = Order::new(Path::root(7), Stimulus::Cancel);
-    other.put(&session(), &order, unix_now()).await.unwrap();
+    other.put(&id(), &order, unix_now()).await.unwrap();
     // Marking the order as done fails, which stops the writer.
     let broken = "CREATE TRIGGER broken BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ABORT, 'broken'); END;";
     Connection::open(dir.path().join("journal.db")).unwrap().execute_batch(broken).unwrap();

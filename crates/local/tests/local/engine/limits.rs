@@ -14,7 +14,7 @@ fn due(deadline: Millis) -> (Arc<Brief>, Vec<Text>) {
 
 /// Takes every permit, so that no call gets one.
 fn all_permits(limiter: &Arc<CallLimiter>) -> Vec<Permit> {
-    std::iter::from_fn(|| limiter.try_enter()).collect()
+    std::iter::from_fn(|| limiter.try_enter(&id())).collect()
 }
 
 /// Returns the answers of calls that were lost or aborted, with the cost of each.
@@ -92,7 +92,7 @@ async fn a_call_that_never_got_its_permit_costs_nothing_when_it_is_cancelled() {
     let hall = Hall::open(dir.path(), vec![], counting(Effect::Pure).0, Replays::No).await;
     let _all = all_permits(&hall.limiter);
     let cancel = async {
-        hall.journal.subscribe(&"session".parse().unwrap(), 2).next().await.unwrap();
+        hall.journal.subscribe(&id(), 2).next().await.unwrap();
         assert!(hall.engine.tell(&Path::root(1), 1, Stimulus::Cancel, Vec::new()));
     };
     let (report, ()) = tokio::join!(hall.run(), cancel);

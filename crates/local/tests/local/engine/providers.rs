@@ -53,7 +53,7 @@ async fn replies_widen_the_limiter_again() {
     let dir = tempfile::tempdir().unwrap();
     let script = std::iter::repeat_with(|| calls("count")).take(8).chain([says("done")]).collect();
     let hall = Hall::open(dir.path(), script, counting(Effect::Pure).0, Replays::No).await;
-    hall.limiter.try_enter().unwrap().rate_limited();
+    hall.limiter.try_enter(&id()).unwrap().rate_limited();
     assert_eq!(hall.run().await.outcome, Outcome::Done);
     assert_eq!(hall.limiter.width(), MODEL_CALLS_MAX / 2 + 1);
 }
@@ -164,7 +164,7 @@ async fn a_call_that_waits_for_a_permit_when_its_provider_overruns_is_refused_an
     let (go, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
     let model = Arc::new(GatedModel { go: Arc::clone(&go), asked: Arc::clone(&asked) });
     let hall = open(dir.path(), &model, counting(Effect::Pure).0, Replays::No).await;
-    let mut rest: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter()).collect();
+    let mut rest: Vec<_> = std::iter::from_fn(|| hall.limiter.try_enter(&id())).collect();
     drop(rest.pop());
     let (one, texts) = brief();
     let other = Arc::new(Brief { path: Path::root(2), ..Brief::clone(&one) });

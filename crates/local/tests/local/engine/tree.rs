@@ -180,7 +180,7 @@ async fn a_tree_whose_hires_lack_texts_can_be_cancelled() {
         }
         let Hall { engine, journal, .. } = hall;
         drop((engine, stuck_model.engine.lock().unwrap().take()));
-        until(async || journal.running(&"session".parse().unwrap()).await.unwrap().is_none()).await;
+        until(async || journal.running(&id()).await.unwrap().is_none()).await;
         journal.close().await;
         let db = Connection::open(dir.path().join("journal.db")).unwrap();
         assert!(db.execute("DELETE FROM text WHERE kind = 'result'", []).unwrap() > 0);
@@ -188,7 +188,7 @@ async fn a_tree_whose_hires_lack_texts_can_be_cancelled() {
         let again = Arc::new(StuckModel::default());
         let hall = open(dir.path(), &again, counting(Effect::Pure).0, replays).await;
         let order = Order::new(Path::root(1), Stimulus::Cancel);
-        hall.journal.put(&"session".parse().unwrap(), &order, unix_now()).await.unwrap();
+        hall.journal.put(&id(), &order, unix_now()).await.unwrap();
         let (brief, texts) = boss();
         let report = hall.engine.run(brief, texts).await.unwrap();
         assert_eq!((report.outcome, again.asked.load(Ordering::SeqCst)), (Outcome::Cancelled, 0), "{replays:?}");

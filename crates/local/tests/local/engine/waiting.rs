@@ -79,7 +79,7 @@ async fn asking(dir: &FilePath, script: Vec<Attempt>) -> Hall<Scripted> {
     let (batches, named) = question(&brief, Millis(60_000));
     texts.extend(named);
     let journal = Journal::open(dir).unwrap();
-    let lease = journal.lease(&"session".parse().unwrap(), unix_now()).await.unwrap();
+    let lease = journal.lease(&id(), unix_now()).await.unwrap();
     for (cause, facts) in batches {
         let texts = texts.iter().map(|text| (text.of, text.says.clone().into_bytes())).collect();
         let batch = Batch {
