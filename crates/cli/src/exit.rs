@@ -287,7 +287,7 @@ fn of_journal(why: &JournalError) -> Exit {
         | JournalError::TreasuryNotLeased => Exit::Temporary,
         JournalError::Treasury(_) | JournalError::SessionLimit { .. } => Exit::Wallet,
         JournalError::Stopped { why } => of_journal(why),
-        JournalError::UnknownSession { .. } => Exit::Usage,
+        JournalError::UnknownSession { .. } | JournalError::UnknownEvent { .. } => Exit::Usage,
         why if is_still_paying(why) => Exit::Wallet,
         JournalError::SessionExists { .. } | JournalError::Account { .. } => Exit::Refused,
         JournalError::NotDurable { .. }

@@ -1,8 +1,6 @@
 //! The inbox: commands for a session that any process can leave. They stay there until the process that runs the session has
 //! executed them. If no process runs the session, they wait until it is resumed.
 
-use std::time::Duration;
-
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,9 +14,6 @@ use guildhall_kernel::{SessionId, UnixMs};
 
 /// The longest command, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 1024 * 1024;
-
-/// How often the inbox is checked.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A command that has not been executed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +34,7 @@ impl Journal {
             return Err(JournalError::CommandTooLong { bytes: command.len() });
         }
         let (session, bytes) = (session.clone(), command.len());
+        let (announcer, of) = (self.followers().announcer(), session.clone());
         let work = move |change: &mut Change<'_>| {
             require_session(change.db, &session)?;
             let mut insert =
@@ -52,7 +48,7 @@ impl Journal {
             insert.execute((session.as_str(), number.cast_signed(), command, at))?;
             Ok(number)
         };
-        self.writer()?.run(bytes, work, |_| {}).await
+        self.writer()?.run(bytes, work, move |number| announcer.command(&of, *number)).await
     }
 
     /// Returns the commands with a higher number than this that have not been executed.
@@ -63,12 +59,17 @@ impl Journal {
 
     /// Waits until there are commands with a higher number than this, from any process, and returns them.
     pub async fn wait_after(&self, session: &SessionId, number: u64) -> Result<Vec<Command>, JournalError> {
+        let following = self.followers().add(session);
+        self.followers().start_checks(self.readers())?;
+        let mut newest = following.commands();
         loop {
+            // Marked as seen before the read: a command that is added during the read then ends the wait immediately.
+            newest.mark_unchanged();
             let commands = self.take_after(session, number).await?;
             if !commands.is_empty() {
                 return Ok(commands);
             }
-            tokio::time::sleep(POLL_INTERVAL).await;
+            newest.changed().await.expect("the sender is dropped after all who wait");
         }
     }
 

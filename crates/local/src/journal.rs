@@ -6,13 +6,15 @@
 
 mod chain;
 mod error;
+mod event;
+mod event_pages;
+mod follow;
 pub(crate) mod heads;
 pub(crate) mod known;
 mod marker;
 mod readers;
 pub(crate) mod rows;
 pub(crate) mod schema;
-mod subscription;
 #[cfg(test)]
 mod tests;
 mod treasury;
@@ -33,18 +35,20 @@ use rusqlite::Connection;
 pub(crate) use self::chain::Fault;
 pub use self::chain::{Broken, Chain, HallBroken, Head, HeadError, hash_text};
 pub use self::error::JournalError;
+pub use self::event::{AccountFact, Cursor, CursorError, Event, EventKind};
+pub use self::follow::{Events, Subscription};
 pub use self::schema::SCHEMA;
-pub use self::subscription::Subscription;
 pub use self::treasury::{StoredTreasuryFact, TreasuryBatch, TreasuryCursor, TreasuryLease};
 pub use self::writer::Counts;
 
+use self::follow::Followers;
 use self::heads::SessionHead;
 use self::known::Change;
 use self::readers::Readers;
 pub use self::rows::texts_named;
-use self::rows::{Prepared, Shared};
+use self::rows::{AddedAccount, AddedFacts, Prepared, Shared};
 use self::schema::Reading;
-use self::subscription::NewestFacts;
+use self::treasury::AddedTreasury;
 use self::walk::Which;
 pub(crate) use self::writer::Queued;
 use self::writer::Writer;
@@ -150,6 +154,13 @@ pub struct Appended {
     pub hash: Hash,
 }
 
+/// Where the facts of one step were stored.
+pub(crate) struct AddedStep {
+    account: (AddedAccount, Vec<SessionFact>),
+    earned: Option<AddedTreasury>,
+    facts: AddedFacts,
+}
+
 /// The journal at one moment.
 pub struct Snapshot<'a>(&'a Connection);
 
@@ -207,9 +218,10 @@ pub struct Journal(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    // The first field: its thread ends before the writer closes the database.
+    followers: Followers,
     mode: Mode,
     readers: Readers,
-    newest: Arc<NewestFacts>,
     dir: PathBuf,
 }
 
@@ -240,7 +252,7 @@ impl Journal {
             }
             Err(error) => return Err(error),
         };
-        Ok(Journal(Arc::new(Inner { mode, readers, newest: Arc::default(), dir: dir.into() })))
+        Ok(Journal(Arc::new(Inner { followers: Followers::new(), mode, readers, dir: dir.into() })))
     }
 
     /// Returns the reason why nothing can be stored, if there is one: the directory is not writable, or commits are missing.
@@ -270,7 +282,8 @@ impl Journal {
     /// Stores the facts of one step and returns when they are durable. Dropping the future after they are queued undoes
     /// nothing.
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<Appended, JournalError> {
-        self.queue(lease, batch).await?.0.durable().await
+        let AddedFacts { seqs, hash, .. } = self.queue(lease, batch).await?.0.durable().await?.facts;
+        Ok(Appended { seqs, hash })
     }
 
     /// Queues the facts of one step. They become durable later. Returns also the texts that the facts name and that are not
@@ -279,7 +292,7 @@ impl Journal {
         &self,
         lease: &Lease,
         batch: Batch,
-    ) -> Result<(Queued<Appended>, Vec<TextRef>), JournalError> {
+    ) -> Result<(Queued<AddedStep>, Vec<TextRef>), JournalError> {
         let Batch { contract, at, cause, facts, texts, done, account, treasury } = batch;
         let shared = Shared::new(&contract, at, &cause)?;
         let prepared = Prepared::new(&facts, texts)?;
@@ -296,19 +309,25 @@ impl Journal {
             let fitting = earned.as_ref().map(|(_, batch)| change.fit_treasury(batch)).transpose()?;
             prepared.store_texts(change)?;
             inbox::mark(change, &token.session, done)?;
-            rows::add_account(change, &token.session, at, &account_rows.bodies)?;
-            if let (Some((rows, batch)), Some(fitting)) = (&earned, &fitting) {
-                change.add_treasury(batch.at, &batch.facts, rows, fitting)?;
-            }
-            let (seqs, hash) = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
-            Ok(Appended { seqs, hash })
+            let own = rows::add_account(change, &token.session, at, &account_rows.bodies)?;
+            let earned = earned.as_ref().zip(fitting.as_ref());
+            let earned = earned.map(|((rows, batch), fits)| change.add_treasury(batch.at, &batch.facts, rows, fits));
+            let earned = earned.transpose()?;
+            let facts = rows::add_facts(change, &token.session, &shared, &prepared.bodies)?;
+            Ok(AddedStep { account: (own, account), earned, facts })
         };
-        let newest = Arc::clone(&self.0.newest);
-        let session = lease.session().clone();
-        let then = move |appended: &Appended| {
+        let (announcer, session) = (self.0.followers.announcer(), lease.session().clone());
+        let then = move |added: &AddedStep| {
+            let AddedStep { account: (own, account), earned, facts: AddedFacts { seqs, account: before, .. } } = added;
+            if !account.is_empty() {
+                announcer.account(&session, own.stored(account), &[]);
+            }
+            if let Some(earned) = earned {
+                earned.announce(&announcer);
+            }
             let stored =
                 |(seq, fact)| Stored { v: FORMAT, seq, contract: contract.clone(), at, cause: cause.clone(), fact };
-            newest.publish(&session, appended.seqs.clone().zip(facts).map(stored), &texts);
+            announcer.facts(&session, *before, seqs.clone().zip(facts).map(stored), &texts);
         };
         let queued = self.writer()?.queue(bytes, work, then).await;
         Ok((queued, named))
@@ -317,7 +336,7 @@ impl Journal {
     /// Stores facts of the session's account and returns when they are durable.
     pub async fn append_session(&self, lease: &Lease, batch: SessionBatch) -> Result<Appended, JournalError> {
         let prepared = Prepared::new(&batch.facts, batch.texts)?;
-        let (token, bytes) = (lease.token(), prepared.bytes());
+        let (token, bytes, texts) = (lease.token(), prepared.bytes(), Arc::clone(&prepared.texts));
         let work = move |change: &mut Change<'_>| {
             change.check_lease(&token)?;
             change.require_head(&token.session)?;
@@ -325,10 +344,15 @@ impl Journal {
             change.fit_account(&token.session, &batch.facts)?;
             prepared.store_texts(change)?;
             inbox::mark(change, &token.session, batch.done)?;
-            let (seqs, hash) = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
-            Ok(Appended { seqs, hash })
+            let added = rows::add_account(change, &token.session, batch.at, &prepared.bodies)?;
+            Ok((added, batch.facts))
         };
-        self.writer()?.run(bytes, work, |_| {}).await
+        let (announcer, session) = (self.0.followers.announcer(), lease.session().clone());
+        let then = move |(added, facts): &(AddedAccount, Vec<SessionFact>)| {
+            announcer.account(&session, added.stored(facts), &texts);
+        };
+        let (added, _) = self.writer()?.run(bytes, work, then).await?;
+        Ok(Appended { seqs: added.numbers, hash: added.hash })
     }
 
     /// Reads several things as they are at one moment.
@@ -431,7 +455,7 @@ impl Journal {
     /// Returns a stored text, or `None` if no text has this hash. Returns an error if the text was changed after it was
     /// stored.
     pub async fn text(&self, hash: Hash) -> Result<Option<Vec<u8>>, JournalError> {
-        if let Some(text) = self.0.newest.text(hash) {
+        if let Some(text) = self.0.followers.text(hash) {
             return Ok(Some(text));
         }
         self.0.readers.read(move |db| walk::text(db, hash)).await
@@ -477,17 +501,13 @@ impl Journal {
         self.0.readers.read(work).await
     }
 
-    /// Returns a session's facts, starting with this number, and then each new fact when it becomes durable.
-    pub fn subscribe(&self, session: &SessionId, from: u64) -> Subscription {
-        Subscription::new(self.clone(), session.clone(), from)
-    }
-
-    /// Returns how much the writer has stored so far.
+    /// Returns how much was stored and read so far.
     pub fn counts(&self) -> Counts {
-        match &self.0.mode {
+        let (jobs, commits) = match &self.0.mode {
             Mode::Writing(writer) => writer.counts(),
-            Mode::Reading { .. } => Counts::default(),
-        }
+            Mode::Reading { .. } => (0, 0),
+        };
+        Counts { jobs, commits, reads: self.0.readers.reads() }
     }
 
     /// Closes this handle. If it is the last one, waits until all queued jobs are stored.
@@ -500,8 +520,8 @@ impl Journal {
         &self.0.dir
     }
 
-    pub(crate) fn newest(&self) -> &NewestFacts {
-        &self.0.newest
+    pub(crate) fn followers(&self) -> &Followers {
+        &self.0.followers
     }
 
     pub(crate) fn readers(&self) -> &Readers {

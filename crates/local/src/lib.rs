@@ -23,9 +23,10 @@ pub use files::raise_open_files;
 pub use guildhall_kernel::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError, UnixMs};
 pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{
-    Appended, Batch, Broken, Chain, Contents, Counts, HallBroken, Head, HeadError, Journal, JournalError, Limits,
-    NewSession, SCHEMA, SessionBatch, SessionRow, Snapshot, StoredTreasuryFact, Subscription, TEXT_BYTES_MAX,
-    TreasuryBatch, TreasuryCursor, TreasuryLease, hash_text, texts_named,
+    AccountFact, Appended, Batch, Broken, Chain, Contents, Counts, Cursor, CursorError, Event, EventKind, Events,
+    HallBroken, Head, HeadError, Journal, JournalError, Limits, NewSession, SCHEMA, SessionBatch, SessionRow, Snapshot,
+    StoredTreasuryFact, Subscription, TEXT_BYTES_MAX, TreasuryBatch, TreasuryCursor, TreasuryLease, hash_text,
+    texts_named,
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};

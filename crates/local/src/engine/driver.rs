@@ -20,7 +20,7 @@ use super::text_cache::{TextCache, is_needed};
 use super::time::{Activity, SessionTime};
 use super::{AgentEnv, EngineError, Replays, SessionEngine};
 use crate::clock::unix_now;
-use crate::journal::{Appended, Batch, Queued, TreasuryBatch, texts_named};
+use crate::journal::{AddedStep, Batch, Queued, TreasuryBatch, texts_named};
 
 /// The engine, as one contract sees it.
 pub(super) struct ContractDriver {
@@ -50,7 +50,7 @@ pub(super) struct ContractDriver {
     /// Who gets an acknowledgement for the current step.
     acknowledge: Acknowledge,
     /// Steps whose facts are queued but not known to be durable.
-    queued: Vec<Queued<Appended>>,
+    queued: Vec<Queued<AddedStep>>,
     /// Who gets an acknowledgement when the queued steps are durable.
     acknowledge_later: Vec<Acknowledge>,
     /// The lock that a step needs: from reading an input until the facts of the step are queued.

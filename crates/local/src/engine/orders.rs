@@ -276,6 +276,7 @@ fn is_final(why: &JournalError) -> bool {
         | JournalError::SessionLimit { .. }
         | JournalError::TreasuryNotLeased
         | JournalError::TreasuryDamaged { .. }
+        | JournalError::UnknownEvent { .. }
         | JournalError::NotJson { .. } => false,
     }
 }

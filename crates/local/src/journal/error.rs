@@ -8,7 +8,7 @@ use guildhall_kernel::{Hash, Msat, SessionError, SessionId, TreasuryError};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{Error, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
-use super::{SCHEMA, TEXT_BYTES_MAX};
+use super::{Cursor, SCHEMA, TEXT_BYTES_MAX};
 use crate::inbox::COMMAND_BYTES_MAX;
 use crate::lease::Holder;
 
@@ -261,6 +261,17 @@ pub enum JournalError {
         /// What is wrong.
         why: String,
     },
+    /// A session has no event with this id.
+    #[error(
+        "session {session} has no event {id}, so nothing can follow it. Nothing was changed. Read the events of the session from the \
+         start, which is 0.0"
+    )]
+    UnknownEvent {
+        /// The session.
+        session: SessionId,
+        /// The id.
+        id: Cursor,
+    },
     /// A value can't be written as JSON.
     #[error("a value can't be stored as JSON: {why}")]
     NotJson {
@@ -302,6 +313,7 @@ impl JournalError {
             | JournalError::SessionLimit { .. }
             | JournalError::TreasuryNotLeased
             | JournalError::TreasuryDamaged { .. }
+            | JournalError::UnknownEvent { .. }
             | JournalError::NotJson { .. } => false,
         }
     }

@@ -1,6 +1,7 @@
 //! A small pool of read-only connections.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -19,13 +20,36 @@ pub(crate) struct Readers {
     reading: Reading,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    /// How often the database was read.
+    reads: Arc<AtomicU64>,
     // The directory of the file, if the file is a copy. It is removed after the connections are closed.
     _copy: Option<TempDir>,
 }
 
 impl Readers {
     pub(crate) fn new(file: PathBuf, reading: Reading) -> Readers {
-        Readers { file, reading, idle: Arc::default(), permits: Arc::new(Semaphore::new(READERS_MAX)), _copy: None }
+        let permits = Arc::new(Semaphore::new(READERS_MAX));
+        Readers { file, reading, idle: Arc::default(), permits, reads: Arc::default(), _copy: None }
+    }
+
+    /// Returns the database file.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Returns how connections open the file.
+    pub(crate) fn reading(&self) -> Reading {
+        self.reading
+    }
+
+    /// Returns the counter of reads.
+    pub(crate) fn counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.reads)
+    }
+
+    /// Returns how often the database was read.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// Marks the file as a copy in this directory.
@@ -44,6 +68,7 @@ impl Readers {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the permits are never closed");
         let (idle, file, reading) = (Arc::clone(&self.idle), self.file.clone(), self.reading);
         let work = tokio::task::spawn_blocking(move || {

@@ -4,10 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use guildhall_kernel::{ACCOUNT_FORMAT, Cause, FORMAT, Fact, Hash, Millis, Path, SessionId, TextRef};
+use guildhall_kernel::{ACCOUNT_FORMAT, Cause, FORMAT, Fact, Hash, Millis, Path, SessionFact, SessionId, TextRef};
 use serde::Serialize;
 
 use super::chain::link;
+use super::event::AccountFact;
 use super::known::Change;
 use super::{JournalError, TEXT_BYTES_MAX, hash_text};
 
@@ -16,7 +17,7 @@ pub(crate) struct Prepared {
     pub(crate) bodies: Vec<String>,
     /// The texts that the facts name and that are not in `texts`.
     pub(crate) named: Vec<TextRef>,
-    /// Shared with the subscriptions.
+    /// Shared with those who follow the session.
     pub(crate) texts: Arc<[(TextRef, Vec<u8>)]>,
 }
 
@@ -119,13 +120,22 @@ impl Shared {
     }
 }
 
-/// Adds facts to a session. Returns their numbers and the last hash.
+/// Where facts were stored.
+pub(crate) struct AddedFacts {
+    pub(crate) seqs: Range<u64>,
+    /// How many facts the account has.
+    pub(crate) account: u64,
+    /// The hash of the last fact.
+    pub(crate) hash: Hash,
+}
+
+/// Adds facts to a session.
 pub(crate) fn add_facts(
     change: &mut Change<'_>,
     session: &SessionId,
     shared: &Shared,
     bodies: &[String],
-) -> Result<(Range<u64>, Hash), JournalError> {
+) -> Result<AddedFacts, JournalError> {
     let mut insert = change.db.prepare_cached(
         "INSERT INTO fact (session, seq, v, contract, at, cause, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
@@ -139,7 +149,7 @@ pub(crate) fn add_facts(
         let (seq, hash) = (head.facts.cast_signed(), head.facts_hash.0);
         insert.execute((session.as_str(), seq, FORMAT, &shared.contract, at, &shared.cause, body, hash))?;
     }
-    Ok((first..head.facts + 1, head.facts_hash))
+    Ok(AddedFacts { seqs: first..head.facts + 1, account: head.account, hash: head.facts_hash })
 }
 
 /// Returns the hash of a fact. The texts are its contract, its cause and its body, as stored in the database.
@@ -147,18 +157,37 @@ pub(crate) fn link_fact(before: Hash, seq: u64, v: i64, at: i64, [contract, caus
     link(before, &[&seq.to_le_bytes(), &v.to_le_bytes(), contract, &at.to_le_bytes(), cause, body])
 }
 
-/// Adds facts to a session's account. Returns their numbers and the last hash.
+/// Where facts of an account were stored.
+pub(crate) struct AddedAccount {
+    pub(crate) numbers: Range<u64>,
+    /// The number of the session's fact before them.
+    pub(crate) after: u64,
+    pub(crate) at: Millis,
+    /// The hash of the last fact.
+    pub(crate) hash: Hash,
+}
+
+impl AddedAccount {
+    /// Returns these facts as they are stored.
+    pub(crate) fn stored<'a>(&'a self, facts: &'a [SessionFact]) -> impl Iterator<Item = AccountFact> + use<'a> {
+        let stored =
+            |(n, fact): (u64, &SessionFact)| AccountFact { n, after: self.after, at: self.at, fact: fact.clone() };
+        self.numbers.clone().zip(facts).map(stored)
+    }
+}
+
+/// Adds facts to a session's account.
 pub(crate) fn add_account(
     change: &mut Change<'_>,
     session: &SessionId,
-    at: Millis,
+    time: Millis,
     bodies: &[String],
-) -> Result<(Range<u64>, Hash), JournalError> {
+) -> Result<AddedAccount, JournalError> {
     let mut insert = change.db.prepare_cached(
         "INSERT INTO session_fact (session, n, v, after, at, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let head = change.head(session)?;
-    let (first, after, at) = (head.account + 1, head.facts.cast_signed(), at.0.cast_signed());
+    let (first, after, at) = (head.account + 1, head.facts.cast_signed(), time.0.cast_signed());
     for body in bodies {
         head.account += 1;
         head.account_hash =
@@ -166,7 +195,8 @@ pub(crate) fn add_account(
         let (n, hash) = (head.account.cast_signed(), head.account_hash.0);
         insert.execute((session.as_str(), n, ACCOUNT_FORMAT, after, at, body, hash))?;
     }
-    Ok((first..head.account + 1, head.account_hash))
+    let numbers = first..head.account + 1;
+    Ok(AddedAccount { numbers, after: head.facts, at: time, hash: head.account_hash })
 }
 
 /// Returns the hash of a fact of the account. `after` is the session's last fact at that time. In form 1 the hash does not

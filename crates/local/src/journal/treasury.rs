@@ -12,6 +12,8 @@ use guildhall_kernel::{
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::link;
+use super::event::AccountFact;
+use super::follow::Announcer;
 use super::heads::{self, NOTHING};
 use super::known::Change;
 use super::rows::{self, Prepared};
@@ -234,6 +236,23 @@ pub(crate) struct Fitting {
     sessions: Vec<(SessionId, SessionFact)>,
 }
 
+/// Where facts of the treasury were stored.
+pub(crate) struct AddedTreasury {
+    numbers: Range<u64>,
+    hash: Hash,
+    /// The facts of accounts that were stored with them.
+    sessions: Vec<(SessionId, AccountFact)>,
+}
+
+impl AddedTreasury {
+    /// Announces the facts of accounts.
+    pub(crate) fn announce(&self, announcer: &Announcer) {
+        for (session, fact) in &self.sessions {
+            announcer.account(session, std::iter::once_with(|| fact.clone()), &[]);
+        }
+    }
+}
+
 impl Change<'_> {
     fn treasury(&mut self) -> Result<&mut KnownTreasury, JournalError> {
         let known = match self.known.treasury.take() {
@@ -288,7 +307,7 @@ impl Change<'_> {
         facts: &[TreasuryFact],
         prepared: &Prepared,
         fitting: &Fitting,
-    ) -> Result<(Range<u64>, Hash), JournalError> {
+    ) -> Result<AddedTreasury, JournalError> {
         let mut insert = self.db.prepare_cached(
             "INSERT INTO treasury_fact (n, v, at, payment, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
@@ -301,13 +320,15 @@ impl Change<'_> {
             insert.execute((n.cast_signed(), TREASURY_FORMAT, at, payment, body, hash.0))?;
             (known.head.facts, known.head.facts_hash, known.changed) = (n, hash, true);
         }
-        let added = (first..known.head.facts + 1, known.head.facts_hash);
+        let (numbers, hash) = (first..known.head.facts + 1, known.head.facts_hash);
+        let mut sessions = Vec::new();
         for (session, fact) in &fitting.sessions {
             let body = serde_json::to_string(fact).map_err(|why| JournalError::NotJson { why: why.to_string() })?;
             let at = walk::newest_time(self.db, session)?;
-            rows::add_account(self, session, at, &[body])?;
+            let added = rows::add_account(self, session, at, &[body])?;
+            sessions.extend(added.stored(std::slice::from_ref(fact)).map(|fact| (session.clone(), fact)));
         }
-        Ok(added)
+        Ok(AddedTreasury { numbers, hash, sessions })
     }
 }
 
@@ -368,10 +389,11 @@ impl Journal {
             change.check_session_max(&batch, session_max)?;
             let fitting = change.fit_treasury(&batch)?;
             prepared.store_texts(change)?;
-            let (seqs, hash) = change.add_treasury(batch.at, &batch.facts, &prepared, &fitting)?;
-            Ok(Appended { seqs, hash })
+            change.add_treasury(batch.at, &batch.facts, &prepared, &fitting)
         };
-        self.writer()?.run(bytes, work, |_| {}).await
+        let announcer = self.followers().announcer();
+        let added = self.writer()?.run(bytes, work, move |added| added.announce(&announcer)).await?;
+        Ok(Appended { seqs: added.numbers, hash: added.hash })
     }
 
     /// Returns the process that asks the wallet now, if there is one.

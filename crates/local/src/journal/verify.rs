@@ -49,7 +49,7 @@ pub(crate) fn check_session(
             return Err(Broken::Index.into());
         }
     }
-    walk::each_of_account(db, session, &head, |fact, hash| see(Seen::Account(fact, hash)))?;
+    walk::each_of_account(db, session, &head, walk::ALL, |fact, hash| see(Seen::Account(fact, hash)))?;
     walk::open_commands(db, session, &head)?;
     if in_line(db, session)? != Some(head.in_line) {
         return Err(Broken::InLine.into());

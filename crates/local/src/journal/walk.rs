@@ -5,6 +5,7 @@ use guildhall_kernel::{ACCOUNT_FORMAT, FORMAT, Fact, Hash, Millis, Session, Sess
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::{Broken, Chain, Fault};
+use super::event::AccountFact;
 use super::heads::{self, SessionHead};
 use super::rows::{link_account, link_fact};
 use super::{JournalError, SessionRow, hash_text};
@@ -233,32 +234,56 @@ impl<'a> RawAccount<'a> {
         known_form(self.v, ACCOUNT_FORMAT).map_err(corrupt)?;
         serde_json::from_slice(self.body).map_err(|why| corrupt(why.to_string()))
     }
+
+    /// Returns the fact with its place, or an error if the row is not a valid fact.
+    pub(crate) fn stored(&self, session: &SessionId) -> Result<AccountFact, JournalError> {
+        let (after, at) = (self.after.cast_unsigned(), Millis(self.at.cast_unsigned()));
+        Ok(AccountFact { n: self.n, after, at, fact: self.fact(session)? })
+    }
 }
 
-/// Calls `each` for the facts of a session's account, in order and without a gap. The last fact must match the head.
+/// All facts, as a range for [`each_raw`] and [`each_of_account`].
+pub(crate) const ALL: (u64, u32) = (1, u32::MAX);
+
+/// Calls `each` for the facts of a session's account, in order and without a gap, starting with number `from`, at most `limit`
+/// facts. The last fact must match the head.
 pub(crate) fn each_of_account(
     db: &Connection,
     session: &SessionId,
     head: &SessionHead,
+    (from, limit): (u64, u32),
     mut each: impl FnMut(&RawAccount<'_>, Hash) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut facts =
-        db.prepare_cached("SELECT n, v, after, at, body, hash FROM session_fact WHERE session = ?1 ORDER BY n")?;
-    let mut rows = facts.query([session.as_str()])?;
-    let mut last = (0, Chain::Account.genesis(session));
+    let mut facts = db.prepare_cached(
+        "SELECT n, v, after, at, body, hash FROM session_fact WHERE session = ?1 AND n >= ?2 ORDER BY n LIMIT ?3",
+    )?;
+    let mut rows = facts.query((session.as_str(), from.cast_signed(), limit))?;
+    let mut last = (from - 1, hash_before_account(db, session, from)?);
+    let mut left = limit;
     while let Some(row) = rows.next()? {
         let (due, before) = (last.0 + 1, last.1);
         let fact = RawAccount::read(row).filter(|fact| fact.n == due).ok_or(Broken::Account { n: due })?;
         last = (due, fact.follows(before).ok_or(Broken::Account { n: due })?);
         each(&fact, last.1)?;
+        left -= 1;
     }
-    if last == (head.account, head.account_hash) {
-        Ok(())
-    } else if last.0 == head.account {
-        Err(Broken::Account { n: last.0 }.into())
-    } else {
-        Err(Broken::Accounts { recorded: head.account, found: last.0 }.into())
+    match left {
+        0 => Ok(()),
+        _ if last == (head.account, head.account_hash) => Ok(()),
+        _ if last.0 == head.account => Err(Broken::Account { n: last.0 }.into()),
+        _ => Err(Broken::Accounts { recorded: head.account, found: last.0 }.into()),
     }
+}
+
+/// Returns the hash of the fact of the account before this one.
+fn hash_before_account(db: &Connection, session: &SessionId, n: u64) -> Result<Hash, Fault> {
+    if n <= 1 {
+        return Ok(Chain::Account.genesis(session));
+    }
+    let before = n - 1;
+    let mut find = db.prepare_cached("SELECT hash FROM session_fact WHERE session = ?1 AND n = ?2")?;
+    let found = find.query_row((session.as_str(), before.cast_signed()), |row| Ok(row.get(0).ok())).optional()?;
+    found.flatten().map(Hash).ok_or(Fault::Broken(Broken::Account { n: before }))
 }
 
 /// Returns the facts of a session's account.
@@ -266,7 +291,7 @@ pub(crate) fn account(db: &Connection, session: &SessionId) -> Result<Vec<Sessio
     let mut account = Vec::new();
     let mut walk = || {
         let head = SessionHead::read(db, session)?;
-        each_of_account(db, session, &head, |fact, _| {
+        each_of_account(db, session, &head, ALL, |fact, _| {
             account.push(fact.fact(session)?);
             Ok(())
         })

@@ -68,13 +68,15 @@ where
     }
 }
 
-/// How much the writer has stored so far.
+/// How much was stored and read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Jobs that were committed.
     pub jobs: u64,
     /// Commits. Each commit syncs the log once.
     pub commits: u64,
+    /// Reads of the database.
+    pub reads: u64,
 }
 
 #[derive(Debug, Default)]
@@ -108,9 +110,10 @@ impl Writer {
         Ok(Writer { jobs: Some(jobs), counters, thread: Some(thread) })
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    /// Returns how many jobs and how many commits there were.
+    pub(crate) fn counts(&self) -> (u64, u64) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counts { jobs: read(&self.counters.jobs), commits: read(&self.counters.commits) }
+        (read(&self.counters.jobs), read(&self.counters.commits))
     }
 
     /// Runs `work` inside the next transaction and returns when the transaction is durable. `work` may refuse only before it

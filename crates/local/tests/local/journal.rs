@@ -3,6 +3,7 @@
 mod append;
 mod crash;
 mod damage;
+mod follow;
 mod formats;
 mod inbox;
 mod lease;

@@ -10,7 +10,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::process::{Command, Stdio};
 
 use guildhall_kernel::{Hash, Path};
-use guildhall_local::{Journal, JournalError, hash_text};
+use guildhall_local::{Cursor, Journal, JournalError, hash_text};
 use tempfile::{TempDir, tempdir};
 
 use crate::journal::crash::{child, child_dir, print_line, start};
@@ -36,6 +36,11 @@ async fn child_that_reads() {
         Err(JournalError::LogMissing { .. }) => "log missing".to_owned(),
         Err(other) => other.to_string(),
     };
+    let mut events = journal.follow(&id(), Cursor::START);
+    for _ in 0..contents.facts.len() + contents.account.len() {
+        events.next().await.unwrap();
+    }
+    assert!(events.try_next().await.unwrap().is_none());
     let leased = journal.lease(&id(), guildhall_local::UnixMs(1)).await;
     assert_eq!(leased.is_err(), refused != "stored");
     print_line(&format!("read {} facts, {refused}", contents.facts.len()));

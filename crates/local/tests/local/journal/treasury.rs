@@ -14,7 +14,7 @@ use super::{batch, begin, fact, id, tamper};
 
 const INVOICE: &str = "lnbc1";
 
-fn sat(sat: u64) -> Msat {
+pub(super) fn sat(sat: u64) -> Msat {
     Msat::from_sat(sat).unwrap()
 }
 
@@ -67,7 +67,7 @@ async fn hear(journal: &Journal, lease: &TreasuryLease, facts: Vec<TreasuryFact>
 }
 
 /// Makes the session one with the money of a wallet, with a paid invoice.
-async fn fund(journal: &Journal, session: &guildhall_local::Lease, money: u64) -> TreasuryLease {
+pub(super) async fn fund(journal: &Journal, session: &guildhall_local::Lease, money: u64) -> TreasuryLease {
     let opened = SessionFact::Opened { wallet: wallet() };
     let opening = SessionBatch { at: guildhall_kernel::Millis(0), facts: vec![opened], texts: vec![], done: None };
     journal.append_session(session, opening).await.unwrap();
@@ -75,6 +75,11 @@ async fn fund(journal: &Journal, session: &guildhall_local::Lease, money: u64) -
     let lease = journal.lease_treasury(UnixMs(5)).await.unwrap().expect("no other process asks the wallet");
     hear(journal, &lease, vec![received(1)]).await.unwrap();
     lease
+}
+
+/// Pays 1 sat into the session.
+pub(super) async fn pay(journal: &Journal, lease: &TreasuryLease, number: u8) {
+    hear(journal, lease, vec![invoiced(number, 1), received(number)]).await.unwrap();
 }
 
 async fn free(journal: &Journal) -> Msat {
