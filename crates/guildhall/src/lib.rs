@@ -82,6 +82,7 @@ mod topup;
 mod transcript;
 #[cfg(feature = "lightning")]
 mod treasury;
+mod tree;
 mod undertaking;
 mod verification;
 
@@ -112,6 +113,10 @@ pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, TranscriptError, Wri
 pub use treasury::{
     BookKeeping, Entry, Funding, FundingEnd, Ledger, Payee, PaymentView, Payouts, PostedAt, Posting, Refund,
     RefundQuote, Resolution, TreasuryLimits, WalletError, WalletView,
+};
+pub use tree::{
+    AccountKind, Amounts, ContractState, RootState, StartContext, Tree, TreeAccount, TreeContract, TreeReport,
+    TreeRoot, Waits,
 };
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use verification::{Checked, Findings};

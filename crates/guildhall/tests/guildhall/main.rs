@@ -8,5 +8,6 @@ mod library;
 #[cfg(feature = "lightning")]
 mod money;
 mod tamper;
+mod tree;
 #[cfg(feature = "http")]
 mod work;
