@@ -1,5 +1,6 @@
 //! The tree of a session: at every prefix of what is stored, its money is that of the kernel.
 
+use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,10 +9,11 @@ use guildhall::kernel::{
     Acceptance, Account, Answer, Ask, AskId, Brief, Cause, Contract, Cost, FORMAT, Grant, Heads, Hold, Millis, Mode,
     Origin, Path, Quantity, Report, Session, Wording,
 };
+use guildhall::local::{Cursor, EventKind};
 use guildhall::roster::Source;
 use guildhall::{
     Amounts, ContractState, Ending, Fact, Hall, Instruction, Msat, Outcome, Prompt, REHEARSAL_PRICE, Rehearsal, Reply,
-    RootState, Roster, Running, SessionId, Stored, Tree, Waits, model_fn,
+    RootState, Roster, Running, SessionId, Stored, Tree, TreeAccount, Waits, model_fn,
 };
 use serde_json::{Value, json};
 
@@ -28,38 +30,55 @@ fn of_kernel<Q: Quantity>(account: &Account<Q>) -> Amounts<Q> {
     Amounts { granted, available, held, spent }
 }
 
-/// Folds a session fact by fact, and compares each prefix with the kernel. Returns the tree of the whole session.
+/// Folds a session event by event, and compares each prefix with the kernel. Returns the tree of the whole session.
 async fn checked(hall: &Hall, id: &SessionId) -> Tree {
-    let contents = hall.journal().contents(id).await.unwrap();
-    let mut tree = Tree::default();
-    for upto in 1..=contents.account.len() {
-        tree.apply_account(&contents.account[upto - 1], Millis(0));
-        let session = Session::restore(contents.account[..upto].iter().cloned()).unwrap();
-        let account = &tree.account;
-        let ours = (account.free, account.at_work, account.spent, account.credited, account.withdrawn);
-        let kernels = (session.free(), session.at_work(), session.spent(), session.credited(), session.withdrawn());
-        assert_eq!(ours, kernels, "after {upto} facts of the account");
-    }
-    let (mut compared, account) = (0, tree.account.clone());
-    for upto in 1..=contents.facts.len() {
-        let newest = &contents.facts[upto - 1];
-        tree.apply_fact(newest);
-        let mut again = Tree { account: account.clone(), ..Tree::default() };
-        contents.facts[..upto].iter().for_each(|stored| again.apply_fact(stored));
-        assert_eq!(again, tree, "after {upto} facts");
-        let contract = &tree.contracts[&newest.contract];
+    let events = hall.journal().events(id, Cursor::START, u32::MAX).await.unwrap();
+    let (mut tree, mut account, mut facts) = (Tree::default(), Session::default(), BTreeMap::<_, Vec<Fact>>::new());
+    let mut compared = 0;
+    for event in &events {
+        tree.apply(event);
+        assert_eq!(hall.tree(id, Some(event.id)).await.unwrap(), tree, "at {}", event.id);
+        assert_eq!(tree.at, event.id);
+        let stored = match &event.kind {
+            EventKind::Fact(stored) => stored,
+            EventKind::Account(fact) => {
+                account.apply(&fact.fact).unwrap();
+                let TreeAccount { free, at_work, spent, credited, withdrawn, .. } = tree.account;
+                let kernels = (account.free(), account.at_work(), account.spent(), account.credited());
+                assert_eq!((free, at_work, spent, credited), kernels, "at {}", event.id);
+                assert_eq!(withdrawn, account.withdrawn(), "at {}", event.id);
+                continue;
+            }
+        };
+        let contract = &tree.contracts[&stored.contract];
         let Amounts { granted, available, held, spent } = contract.money;
-        assert_eq!(granted.get(), available.get() + held.get() + spent.get(), "after {upto} facts");
-        let facts = contents.facts[..upto].iter().filter(|stored| stored.contract == newest.contract);
+        assert_eq!(granted.get(), available.get() + held.get() + spent.get(), "at {}", event.id);
+        let facts = facts.entry(stored.contract.clone()).or_default();
+        facts.push(stored.fact.clone());
         // A prefix may end in the middle of a step. The kernel refuses such a contract.
-        let Ok(kernel) = Contract::restore(facts.map(|stored| stored.fact.clone())) else { continue };
+        let Ok(kernel) = Contract::restore(facts.iter().cloned()) else { continue };
         compared += 1;
-        assert_eq!(contract.money, of_kernel(kernel.purse()), "{} after {upto} facts", newest.contract);
-        assert_eq!(contract.heads, of_kernel(kernel.heads()), "{} after {upto} facts", newest.contract);
-        assert_eq!(tree.is_open(&newest.contract), kernel.report().is_none());
+        assert_eq!(contract.money, of_kernel(kernel.purse()), "{} at {}", stored.contract, event.id);
+        assert_eq!(contract.heads, of_kernel(kernel.heads()), "{} at {}", stored.contract, event.id);
+        assert_eq!(tree.is_open(&stored.contract), kernel.report().is_none());
     }
-    assert!(compared * 3 > contents.facts.len(), "{compared} of {} prefixes were compared", contents.facts.len());
+    assert!(compared * 3 > events.len(), "{compared} of {} prefixes were compared", events.len());
+    assert_eq!(hall.tree(id, None).await.unwrap(), tree);
     tree
+}
+
+#[tokio::test]
+async fn a_tree_at_an_event_that_does_not_exist_is_an_error() {
+    let project = tempfile::tempdir().unwrap();
+    let clerk = model_fn(|_| async { Reply::words("done") });
+    let hall = Hall::builder().project(project.path()).model("clerk", clerk, REHEARSAL_PRICE).build().unwrap();
+    let id = hall.run("Go.").budget(sat(100)).await.unwrap().session;
+    let end = hall.journal().end(&id).await.unwrap();
+    for beyond in [Cursor { facts: end.facts + 1, ..end }, Cursor { account: end.account + 1, ..end }] {
+        let why = hall.tree(&id, Some(beyond)).await.unwrap_err().to_string();
+        assert!(why.contains(&format!("no event {beyond}")), "{why}");
+    }
+    assert_eq!(hall.tree(&id, Some(Cursor::START)).await.unwrap(), Tree::default());
 }
 
 fn example(name: &str) -> PathBuf {
