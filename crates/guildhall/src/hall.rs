@@ -28,7 +28,7 @@ use crate::guide;
 use crate::models::{Models, ModelsError, Paid};
 use crate::running::Running;
 use crate::session::{Unreadable, View};
-use crate::setup::{FeeTerms, SETUP_FORM, Setup, Staffing, staffings};
+use crate::setup::{FeeTerms, SETUP_FORM, Setup, Staffing, newest_root, staffings};
 #[cfg(feature = "lightning")]
 use crate::stored::stored_text;
 use crate::tasks::Tasks;
@@ -469,6 +469,11 @@ impl Hall {
     /// Returns one session. A session that was changed after it was stored is an error.
     pub async fn session(&self, id: &SessionId) -> Result<View, HallError> {
         View::read(self.journal(), id).await
+    }
+
+    /// Returns the agents of a session's newest request, with their models.
+    pub async fn staffing_of(&self, id: &SessionId) -> Result<Staffing, HallError> {
+        Ok(newest_root(self.journal(), id).await?.setup.staffing)
     }
 
     /// Opens the engine of a session, with the environments of all its agents. From now on, the faults of the root's

@@ -229,3 +229,9 @@ impl App {
         }
     }
 }
+
+/// Waits until the server stops.
+pub(crate) async fn until_stop(stop: &mut watch::Receiver<bool>) {
+    // The sender is gone only if the server is.
+    drop(stop.wait_for(|stop| *stop).await);
+}

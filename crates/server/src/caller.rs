@@ -1,7 +1,7 @@
 //! Who calls, and what they may do: the operator everything, an owner everything in one session, a viewer to read one session. A token
 //! comes in the header `Authorization` alone, never in an address.
 
-use axum::extract::{ConnectInfo, FromRequestParts, RawPathParams};
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -51,8 +51,7 @@ impl Caller {
 
 /// Takes from the rate of those who have no token.
 pub(crate) fn take_public(parts: &Parts, app: &App) -> Result<(), Problem> {
-    let peer = parts.extensions.get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| *peer);
-    app.take_public(peer).map_err(too_many)
+    app.take_public(parts.extensions.get::<Peer>().copied()).map_err(too_many)
 }
 
 pub(crate) fn too_many(wait: std::time::Duration) -> Problem {

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ConnectInfo;
 use axum::http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -21,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service;
 
+use crate::app::until_stop;
 use crate::peer::Peer;
 
 /// How many connections are open at once. Streams of events have a limit of their own below this.
@@ -52,7 +52,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch
         };
         let (slot, accepted) = tokio::select! {
             accepted = accept => accepted,
-            _ = stop.wait_for(|stop| *stop) => break,
+            () = until_stop(&mut stop) => break,
             Some(_) = connections.join_next() => continue,
         };
         match accepted {
@@ -76,7 +76,7 @@ async fn connection(stream: TcpStream, peer: Peer, router: Router, mut stop: wat
     // Without this, an event could wait for the acknowledgement of the one before. If it fails, events are only later.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(ConnectInfo(peer));
+        request.extensions_mut().insert(peer);
         let mut router = router.clone();
         async move { router.call(request).await }
     });
@@ -87,7 +87,7 @@ async fn connection(stream: TcpStream, peer: Peer, router: Router, mut stop: wat
     tokio::select! {
         // A connection that fails concerns its client alone.
         _ = serving.as_mut() => return,
-        _ = stop.wait_for(|stop| *stop) => serving.as_mut().graceful_shutdown(),
+        () = until_stop(&mut stop) => serving.as_mut().graceful_shutdown(),
     }
     // As above.
     let _ = serving.await;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, interval_at};
 
-use crate::app::App;
+use crate::app::{App, until_stop};
 use crate::body::Parts;
 use crate::caller::Caller;
 use crate::offer::CastMember;
@@ -67,7 +67,7 @@ pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
     loop {
         let part = tokio::select! {
             biased;
-            _ = stopping.wait_for(|stop| *stop) => break,
+            () = until_stop(&mut stopping) => break,
             revoked = revoked.recv() => match revoked {
                 Ok(revoked) if is_of(&caller, &revoked) => break,
                 Ok(_) => continue,

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
@@ -53,8 +53,7 @@ fn check(app: &App, request: &Request) -> Result<(), Problem> {
     if headers.contains_key(ORIGIN) && !single(headers, &ORIGIN).is_some_and(|origin| app.sites().is_origin(origin)) {
         return Err(Problem::forbidden("This server does not take requests from pages of this site."));
     }
-    let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| *peer);
-    app.take(peer).map_err(too_many)
+    app.take(request.extensions().get::<Peer>().copied()).map_err(too_many)
 }
 
 /// The value of a header that comes exactly once.

@@ -80,6 +80,19 @@ impl Hall {
         Ok(Some(Funding { session, payment, money, invoice, expires }))
     }
 
+    /// Returns the invoices of a session that can be paid now.
+    pub async fn open_fundings(&self, session: &SessionId) -> Result<Vec<Funding>, HallError> {
+        let (treasury, now) = (self.treasury().await?, unix_now());
+        let open = treasury.invoices().filter(|(_, invoiced)| invoiced.session == *session && invoiced.is_payable(now));
+        let mut fundings = Vec::new();
+        for (payment, invoiced) in open {
+            let invoice = self.stored_words(invoiced.invoice).await?;
+            let (money, expires) = (invoiced.money, invoiced.expires);
+            fundings.push(Funding { session: session.clone(), payment, money, invoice, expires });
+        }
+        Ok(fundings)
+    }
+
     pub(crate) async fn make_invoice(
         &self,
         receiver: Receiver<'_>,

@@ -98,6 +98,10 @@ impl TreeAccount {
                 self.withdrawn = sum(self.withdrawn, *spent);
                 self.free = sum(self.free, difference(money, *spent));
             }
+            SessionFact::Returned { money } => {
+                self.free = difference(self.free, *money);
+                self.withdrawn = sum(self.withdrawn, *money);
+            }
             SessionFact::Requested { root, money, .. } => {
                 self.free = difference(self.free, *money);
                 self.at_work = sum(self.at_work, *money);

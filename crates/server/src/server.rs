@@ -1,0 +1,50 @@
+//! A server: resumes what was under way, serves until it is told to stop, and stops in order.
+
+use std::time::Duration;
+
+use guildhall::{Hall, HallError};
+use tokio::net::TcpListener;
+
+use crate::activity::Activities;
+use crate::app::{App, Settings};
+use crate::connection;
+use crate::offer::Offer;
+use crate::routes::router;
+
+/// How long calls that are under way may take after the server was told to stop.
+const LAST_CALLS_MAX: Duration = Duration::from_secs(20);
+
+/// A server that is ready to serve.
+pub struct Server {
+    app: App,
+}
+
+impl Server {
+    /// Prepares a server. `activities` must be what the halls of the offers report to: see [`Activities::watcher`].
+    pub async fn new(
+        hall: Hall,
+        offers: Vec<Offer>,
+        activities: Activities,
+        settings: Settings,
+    ) -> Result<Server, HallError> {
+        Ok(Server { app: App::new(hall, offers, activities, settings).await? })
+    }
+
+    /// Serves until `stop` is done. Then no new call leaves, streams end, and calls that are under way get 20 seconds. Everything
+    /// that has not ended is resumed by the next server.
+    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), HallError> {
+        let Server { app } = self;
+        let _books = app.hall().keep_books().await?;
+        app.resume_all().await?;
+        let serving = connection::serve(listener, router(app.clone()), app.stopping());
+        let mut serving = std::pin::pin!(serving);
+        tokio::select! {
+            () = stop => {}
+            () = serving.as_mut() => {}
+        }
+        app.log("stopping: no new call leaves, and those under way get 20 s");
+        app.stop();
+        tokio::join!(serving, app.keeper().shut_down(LAST_CALLS_MAX));
+        Ok(())
+    }
+}
