@@ -1,6 +1,7 @@
 //! The command line: commands, flags and their help texts.
 
 pub(crate) mod money;
+pub(crate) mod serve;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::consent::Consent;
 use crate::screen::Level;
 use crate::session_ref::{SessionRef, TargetRef};
 use money::{CloseArgs, FundArgs, LedgerArgs, PaymentsArgs, WalletArgs};
+use serve::ServeArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -167,6 +169,9 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// Print where guildhall stores its files
     Paths(PathsArgs),
+    /// Serve sessions over HTTP: fund, ask, watch and steer teams from programs and browsers
+    #[command(after_help = serve::SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Watch a team search for a fault in a small service, without a key or a network, and without touching your files
     Demo(DemoArgs),
     /// Print a script for your shell that completes commands, flags, sessions and agents
@@ -200,6 +205,7 @@ impl Command {
             | Command::Verify(_)
             | Command::Models(_)
             | Command::Paths(_)
+            | Command::Serve(_)
             | Command::Demo(_)
             | Command::Completions(_)
             | Command::Man(_) => Level::Normal,

@@ -12,6 +12,7 @@ pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod money;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stop;
 pub(crate) mod transcript;
@@ -50,6 +51,7 @@ pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Verify(args) => verify::verify(&load()?, args).await,
         Command::Models(args) => models::models(&load()?, &args),
         Command::Paths(args) => paths(&load()?, &args),
+        Command::Serve(args) => serve::serve(&load()?, args).await,
         Command::Demo(args) => demo::demo(args).await,
         Command::Completions(args) => install::completions(&args),
         Command::Man(args) => install::man(&args),

@@ -1,6 +1,7 @@
 //! The user's config file.
 
 pub(crate) mod local_server;
+pub(crate) mod serve;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +17,7 @@ use serde::de::{self, Deserializer, Visitor};
 use crate::amount::Budget;
 use crate::exit::Failure;
 use local_server::LocalServerConfig;
+use serve::{OfferConfig, ServeConfig};
 
 /// The longest config that is read, in bytes.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
@@ -40,6 +42,10 @@ pub(crate) struct Config {
     pub(crate) wallet: WalletConfig,
     /// Who gets the fees of agents, by the agent's name.
     pub(crate) payees: BTreeMap<String, PayeeConfig>,
+    /// The limits of `guildhall serve`.
+    pub(crate) serve: ServeConfig,
+    /// The teams that `guildhall serve` offers, by name.
+    pub(crate) offers: BTreeMap<String, OfferConfig>,
 }
 
 /// The limits of the wallet.

@@ -88,6 +88,10 @@ impl Failure {
         if is_wrong { Failure { exit: Exit::Usage, ..failure } } else { failure }
     }
 
+    pub(crate) fn temporary(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Temporary, message: message.into() }
+    }
+
     pub(crate) fn failed(message: impl Into<String>) -> Failure {
         Failure { exit: Exit::Failed, message: message.into() }
     }

@@ -15,6 +15,7 @@ use guildhall::{
 };
 
 use crate::config::local_server::LocalServerConfig;
+use crate::config::serve::{OfferConfig, ServeConfig};
 use crate::config::{Config, ProviderConfig, Sats, WireConfig};
 use crate::exit::Failure;
 use crate::local_server::{self, LOCAL};
@@ -56,6 +57,9 @@ pub(crate) struct World {
     /// Providers of the config whose key is missing, with the variable for the key.
     keyless: BTreeMap<String, String>,
     wallet: Wallet,
+    /// The settings of `guildhall serve`.
+    pub(crate) serve: ServeConfig,
+    pub(crate) offers: BTreeMap<String, OfferConfig>,
 }
 
 /// The wallet's keys, the payees and the limits.
@@ -120,6 +124,8 @@ impl World {
             secrets: Vec::new(),
             keyless: BTreeMap::new(),
             wallet: Wallet::default(),
+            serve: config.serve.clone(),
+            offers: config.offers.clone(),
         })
     }
 
@@ -136,7 +142,7 @@ impl World {
         unpaid.iter().fold(builder, HallBuilder::without_fee)
     }
 
-    fn builder(&self, project: PathBuf) -> HallBuilder {
+    pub(crate) fn builder(&self, project: PathBuf) -> HallBuilder {
         let builder = Hall::builder().data(&self.paths.data).project(project).models(self.models.clone());
         let mut builder = builder.treasury_limits(self.wallet.limits.clone());
         if let Some((invoice, admin)) = &self.wallet.keys {

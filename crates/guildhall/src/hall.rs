@@ -394,6 +394,14 @@ impl Hall {
         &self.inner.roster
     }
 
+    /// Returns the same hall, in which these agents earn no fees in sessions with the money of a wallet.
+    #[must_use]
+    pub fn without_fees(&self, agents: &[AgentName]) -> Hall {
+        let mut inner = Inner::clone(&self.inner);
+        inner.fees.retain(|agent, _| !agents.contains(agent));
+        Hall::new(inner)
+    }
+
     pub(crate) fn warn(&self, line: &str) {
         (self.inner.warn)(line);
     }

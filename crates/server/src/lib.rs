@@ -11,6 +11,7 @@ mod app;
 mod body;
 mod caller;
 mod connection;
+mod demo;
 mod events;
 mod guard;
 mod input;
@@ -27,6 +28,7 @@ mod token;
 
 pub use activity::Activities;
 pub use app::{Limits, LogFn, Settings};
+pub use demo::LiveDemo;
 pub use guard::{OriginError, Sites};
 pub use offer::{MoneyKind, Offer};
 pub use rates::Rate;

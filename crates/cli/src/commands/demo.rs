@@ -6,7 +6,7 @@ mod crash;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ use crate::world::{REHEARSAL, World};
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/example.rs"));
 
 /// The task of the team.
-const QUESTION: &str = "Why is the payment API failing?";
+pub(crate) const QUESTION: &str = "Why is the payment API failing?";
 
 /// The budget, in play money.
 const BUDGET: &str = "500sat";
@@ -43,6 +43,18 @@ pub(crate) async fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     shown
 }
 
+/// Writes the files of the example to a directory.
+pub(crate) fn write_example(directory: &Path) -> io::Result<()> {
+    for (name, text) in FILES {
+        let file = directory.join(name);
+        if let Some(dir) = file.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        fs::write(file, text)?;
+    }
+    Ok(())
+}
+
 /// Runs the demo once, in this process.
 async fn once(stage: &DemoDir) -> Result<Exit, Failure> {
     let typed = std::iter::once(OsString::from("guildhall")).chain(stage.run_args());
@@ -60,13 +72,7 @@ impl DemoDir {
     fn create() -> io::Result<DemoDir> {
         let stage = DemoDir { dir: tempfile::Builder::new().prefix("guildhall-demo-").tempdir()? };
         fs::create_dir(stage.home())?;
-        for (name, text) in FILES {
-            let file = stage.project().join(name);
-            if let Some(dir) = file.parent() {
-                fs::create_dir_all(dir)?;
-            }
-            fs::write(file, text)?;
-        }
+        write_example(&stage.project())?;
         Ok(stage)
     }
 

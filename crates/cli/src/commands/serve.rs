@@ -1,0 +1,240 @@
+//! `serve`: sessions over HTTP. This command reads the config and hands everything to the server.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guildhall::local::{Replays, create_private_dir, open_regular, private_file, raise_open_files};
+use guildhall::{AgentName, Hall, REHEARSAL_PRICE, Roster};
+use guildhall_server::{Activities, LiveDemo, Limits, MoneyKind, Offer, Rate, Server, Settings, Sites, Token};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::serve::ServeArgs;
+use crate::commands::demo::{QUESTION, write_example};
+use crate::config::serve::{OfferConfig, OfferMoney, ServeConfig};
+use crate::exit::{Exit, Failure};
+use crate::print::{note, out, tame, warn};
+use crate::team;
+use crate::world::World;
+
+/// The name of the live demo, and of its model.
+const DEMO: &str = "demo";
+const DEMO_MODEL: &str = "live-demo";
+
+/// The budget that is proposed for the live demo.
+const DEMO_BUDGET_SATS: u64 = 500;
+
+/// The directory of the live demo, inside the data directory.
+const DEMO_DIR: &str = "live-demo";
+
+/// The file with the operator's token, inside the data directory.
+const TOKEN_FILE: &str = "operator-token";
+
+/// The longest token file, in bytes.
+const TOKEN_BYTES_MAX: u64 = 1024;
+
+/// The longest line of the log, in characters.
+const LOG_CHARS_MAX: usize = 1000;
+
+/// Serves until the process is told to stop.
+pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failure> {
+    require_public_origin(&args)?;
+    let listening = |why| Failure::temporary(format!("can't listen on {}: {why}", args.addr));
+    let listener = TcpListener::bind(args.addr).await.map_err(listening)?;
+    let address = listener.local_addr().map_err(listening)?;
+    let sites = sites(&args, address.port())?;
+    // Each viewer is an open file.
+    raise_open_files();
+    let activities = Activities::default();
+    let demo_dir = prepare_demo(world)?;
+    let models = world.models.clone().with_model(DEMO_MODEL, LiveDemo, REHEARSAL_PRICE, Replays::Yes);
+    let hall = world.builder(demo_dir.clone()).models(models).watch(activities.watcher()).build()?;
+    if let Some(why) = hall.journal().unwritable() {
+        return Err(guildhall::HallError::from(why.clone()).into());
+    }
+    let offers = offers(world, &hall, &demo_dir)?;
+    let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
+    let offered = names.join(", ");
+    let (operator, token_file) = operator_token(world)?;
+    let quiet = args.quiet;
+    let log = Arc::new(move |line: &str| {
+        if !quiet {
+            note(&tame(line, LOG_CHARS_MAX));
+        }
+    });
+    let settings = Settings { operator, sites, limits: limits(&world.serve), log };
+    let server = Server::new(hall, offers, activities, settings).await?;
+    out(&format!("serving {offered} at http://{address}"))?;
+    out(&format!("operator token: {}", token_file.display()))?;
+    server.serve(listener, told_to_stop()?).await?;
+    note("stopped; the next `guildhall serve` continues the work");
+    Ok(Exit::Done)
+}
+
+/// Another address than a loopback address needs a public origin.
+fn require_public_origin(args: &ServeArgs) -> Result<(), Failure> {
+    if !args.addr.ip().is_loopback() && args.public.is_empty() {
+        return Err(Failure::usage(format!(
+            "--addr {} can be reached from other machines: say at which address, such as --public https://hall.example.com. \
+             Requests for other hosts are refused",
+            args.addr
+        )));
+    }
+    Ok(())
+}
+
+/// The hosts and origins that are ours.
+fn sites(args: &ServeArgs, port: u16) -> Result<Sites, Failure> {
+    let with = |sites: Sites, origin: &String| sites.with_origin(origin);
+    let sites = args.public.iter().try_fold(Sites::of_loopback(port), with);
+    sites.map_err(|why| Failure::usage(format!("--public: {why}")))
+}
+
+fn limits(config: &ServeConfig) -> Limits {
+    let default = Limits::default();
+    let rate = |configured: Option<u32>, default: Rate| match configured {
+        Some(per_second) => Rate { per_second, burst: per_second.saturating_mul(10) },
+        None => default,
+    };
+    Limits {
+        unpaid_max: config.unpaid_sessions.unwrap_or(default.unpaid_max),
+        streams_max: config.streams.unwrap_or(default.streams_max),
+        invoice_sats_max: config.invoice_max.map_or(default.invoice_sats_max, |most| most.0.get() / 1000),
+        public: rate(config.public_rate, default.public),
+        client: rate(config.client_rate, default.client),
+        ..default
+    }
+}
+
+/// Writes the files of the live demo.
+fn prepare_demo(world: &World) -> Result<PathBuf, Failure> {
+    let dir = world.paths.data.join(DEMO_DIR);
+    let failed = |why| Failure::failed(format!("can't write the files of the live demo to {}: {why}", dir.display()));
+    create_private_dir(&dir).map_err(failed)?;
+    write_example(&dir).map_err(failed)?;
+    Ok(dir)
+}
+
+fn offers(world: &World, hall: &Hall, demo_dir: &Path) -> Result<Vec<Offer>, Failure> {
+    let mut offers = Vec::new();
+    if world.offers.is_empty() || world.serve.live_demo {
+        offers.push(live_demo(world, hall, demo_dir)?);
+    }
+    for (name, config) in &world.offers {
+        if offers.iter().any(|offer| offer.name == *name) {
+            return Err(Failure::usage(format!("offers.{name} in the config: the live demo has this name")));
+        }
+        offers.push(offer(world, hall, name, config)?);
+    }
+    Ok(offers)
+}
+
+fn live_demo(world: &World, hall: &Hall, dir: &Path) -> Result<Offer, Failure> {
+    let found = team::find(world, dir, Some(dir))?;
+    let entry = found.entry(None)?;
+    Ok(Offer {
+        name: DEMO.to_owned(),
+        description: "A team searches for the fault of a small payment service. Its model is a program that replaces a language \
+                      model, so nothing costs real money."
+            .to_owned(),
+        hall: team_hall(hall, dir, found.roster, &[])?,
+        entry: Some(entry),
+        model: Some(DEMO_MODEL.to_owned()),
+        money: MoneyKind::Play,
+        budget_sats: DEMO_BUDGET_SATS,
+        example: Some(QUESTION.to_owned()),
+    })
+}
+
+fn offer(world: &World, hall: &Hall, name: &str, config: &OfferConfig) -> Result<Offer, Failure> {
+    let place = format!("offers.{name} in {}", world.paths.config.display());
+    let wrong = |why: String| Failure::usage(format!("{place}: {why}"));
+    if AgentName::parse(name).is_err() {
+        return Err(wrong("the name of an offer has small letters, digits and hyphens".to_owned()));
+    }
+    let base = world.paths.config.parent().unwrap_or(Path::new("."));
+    let project = base.join(&config.project);
+    let team = config.team.as_ref().map(|team| base.join(team));
+    let found = team::find(world, &project, team.as_deref()).map_err(|why| wrong(why.to_string()))?;
+    for problem in found.errors() {
+        warn(&tame(&problem.to_string(), LOG_CHARS_MAX));
+    }
+    let entry = found.entry(config.agent.as_deref()).map_err(|why| wrong(why.to_string()))?;
+    let unpaid = found.of_project(&project);
+    let budget_sats = config.budget.0.get() / 1000;
+    if budget_sats == 0 {
+        return Err(wrong("the budget is less than 1 sat".to_owned()));
+    }
+    Ok(Offer {
+        name: name.to_owned(),
+        description: config.description.clone(),
+        hall: team_hall(hall, &project, found.roster, &unpaid).map_err(|why| wrong(why.to_string()))?,
+        entry: Some(entry),
+        model: config.model.clone(),
+        money: match config.money {
+            OfferMoney::Play => MoneyKind::Play,
+            OfferMoney::Wallet => MoneyKind::Real,
+        },
+        budget_sats,
+        example: config.example.clone(),
+    })
+}
+
+fn team_hall(hall: &Hall, project: &Path, roster: Roster, unpaid: &[AgentName]) -> Result<Hall, Failure> {
+    Ok(hall.team(project, roster)?.without_fees(unpaid))
+}
+
+/// Reads the operator's token, or makes one that only this user can read.
+fn operator_token(world: &World) -> Result<(Token, PathBuf), Failure> {
+    let file = world.paths.data.join(TOKEN_FILE);
+    let failed = |why: String| Failure::failed(format!("the file of the operator's token, {}: {why}", file.display()));
+    match open_regular(&file, fs::OpenOptions::new().read(true)) {
+        Ok(stored) => {
+            let mut text = String::new();
+            stored.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(|why| failed(why.to_string()))?;
+            let token = Token::parse(text.trim()).ok_or_else(|| {
+                failed("this is not a token. Remove the file, and the next `guildhall serve` makes a new one".to_owned())
+            })?;
+            Ok((token, file))
+        }
+        Err(why) if why.kind() == ErrorKind::NotFound => {
+            let token = Token::random().map_err(|why| failed(why.to_string()))?;
+            let made = private_file().write(true).create_new(true).open(&file);
+            let written = made.and_then(|mut made| writeln!(made, "{}", token.reveal()).and_then(|()| made.sync_all()));
+            written.map_err(|why| failed(why.to_string()))?;
+            Ok((token, file))
+        }
+        Err(why) => Err(failed(why.to_string())),
+    }
+}
+
+/// Waits for Ctrl-C or for the order of the system to end.
+fn told_to_stop() -> Result<impl Future<Output = ()>, Failure> {
+    let failed = |why| Failure::failed(format!("can't listen to signals: {why}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use guildhall_server::Limits;
+
+    use super::limits;
+    use crate::config::serve::ServeConfig;
+
+    #[test]
+    fn the_config_changes_only_the_limits_that_it_names() {
+        let config = ServeConfig { streams: Some(7), public_rate: Some(3), ..ServeConfig::default() };
+        let (own, default) = (limits(&config), Limits::default());
+        assert_eq!((own.streams_max, own.public.per_second, own.public.burst), (7, 3, 30));
+        assert_eq!((own.unpaid_max, own.client), (default.unpaid_max, default.client));
+    }
+}
