@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use guildhall::kernel::{Hash, SessionFact};
+use guildhall::kernel::{Hash, Msat};
 use guildhall::local::Journal;
-use guildhall::{Hall, HallError, Keeper, SessionId};
-use tokio::sync::{broadcast, watch};
+use guildhall::kernel::Path;
+use guildhall::{Ended, Hall, HallError, Keeper, SessionId};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::activity::Activities;
 use crate::guard::Sites;
@@ -19,6 +20,9 @@ use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::rates::{Buckets, Rate};
 use crate::token::Token;
+
+/// The ends of work: what it cost, or why it stopped.
+pub(crate) type Endings = mpsc::UnboundedReceiver<(SessionId, Result<Msat, String>)>;
 
 /// A function that receives the lines of the log. They have no text of a session and no token in them.
 pub type LogFn = Arc<dyn Fn(&str) + Send + Sync>;
@@ -98,7 +102,7 @@ impl App {
         offers: Vec<Offer>,
         activities: Activities,
         settings: Settings,
-    ) -> Result<App, HallError> {
+    ) -> Result<(App, Endings), HallError> {
         let mut published = BTreeMap::new();
         for offer in offers {
             published.insert(offer.name.clone(), Published::new(offer).await?);
@@ -108,10 +112,16 @@ impl App {
             costs.add(&team, cost);
         }
         let Settings { operator, sites, limits, log } = settings;
-        Ok(App(Arc::new(Inner {
+        let (ended, endings) = mpsc::unbounded_channel();
+        let on_end = move |session: &SessionId, _: &Path, result: Result<&Ended, &HallError>| {
+            let ending = result.map(|ended| ended.report.spent).map_err(ToString::to_string);
+            // The receiver is gone only if the server is.
+            let _ = ended.send((session.clone(), ending));
+        };
+        let app = App(Arc::new(Inner {
             hall,
             offers: published,
-            keeper: Keeper::new(),
+            keeper: Keeper::new(Arc::new(on_end)),
             operator: operator.hash(),
             sites,
             limits,
@@ -123,7 +133,8 @@ impl App {
             clients: Buckets::new(limits.client),
             revoked: broadcast::Sender::new(REVOKED_MAX),
             stop: watch::Sender::new(false),
-        })))
+        }));
+        Ok((app, endings))
     }
 
     pub(crate) fn hall(&self) -> &Hall {
@@ -208,12 +219,38 @@ impl App {
         self.0.clients.take(peer.map(Peer::network), Instant::now())
     }
 
-    /// Adds the cost of work that has ended.
-    pub(crate) async fn note_end(&self, session: &SessionId, ended: &SessionFact) -> Result<(), Problem> {
-        let SessionFact::Ended { spent, .. } = ended else { return Ok(()) };
-        self.metrics().requests_ended.fetch_add(1, Ordering::Relaxed);
-        if let Some(team) = self.journal().team_of(session).await? {
-            self.costs().add(&team, *spent);
+    /// Notes the cost of work that ends, and why work stopped, until the server ends.
+    pub(crate) async fn note_endings(&self, mut endings: Endings) {
+        while let Some((session, ending)) = endings.recv().await {
+            match ending {
+                Ok(spent) => {
+                    self.metrics().requests_ended.fetch_add(1, Ordering::Relaxed);
+                    // Without its team, a cost is not part of the statistics.
+                    if let Ok(Some(team)) = self.journal().team_of(&session).await {
+                        self.costs().add(&team, spent);
+                    }
+                }
+                Err(why) => self.log(&format!("the work of session {session} stopped: {why}")),
+            }
+        }
+    }
+
+    /// Resumes the work of all sessions of this server that was under way when the last server ended.
+    pub(crate) async fn resume_all(&self) -> Result<(), HallError> {
+        let under_way = self.journal().sessions_at_work().await?;
+        for (session, team) in self.journal().served_sessions().await? {
+            if !under_way.contains(&session) {
+                continue;
+            }
+            let Some(offer) = self.offer(&team) else {
+                self.log(&format!("session {session} is not resumed: its team {team} is not offered any more"));
+                continue;
+            };
+            match self.keeper().resume(&offer.offer.hall, &session).await {
+                Ok(()) => self.log(&format!("session {session} was resumed")),
+                // One session that can't be resumed does not hold up the others.
+                Err(why) => self.log(&format!("session {session} is not resumed: {why}")),
+            }
         }
         Ok(())
     }

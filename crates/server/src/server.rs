@@ -6,7 +6,7 @@ use guildhall::{Hall, HallError};
 use tokio::net::TcpListener;
 
 use crate::activity::Activities;
-use crate::app::{App, Settings};
+use crate::app::{App, Endings, Settings};
 use crate::connection;
 use crate::offer::Offer;
 use crate::routes::router;
@@ -17,6 +17,7 @@ const LAST_CALLS_MAX: Duration = Duration::from_secs(20);
 /// A server that is ready to serve.
 pub struct Server {
     app: App,
+    endings: Endings,
 }
 
 impl Server {
@@ -27,24 +28,31 @@ impl Server {
         activities: Activities,
         settings: Settings,
     ) -> Result<Server, HallError> {
-        Ok(Server { app: App::new(hall, offers, activities, settings).await? })
+        let (app, endings) = App::new(hall, offers, activities, settings).await?;
+        Ok(Server { app, endings })
     }
 
     /// Serves until `stop` is done. Then no new call leaves, streams end, and calls that are under way get 20 seconds. Everything
     /// that has not ended is resumed by the next server.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), HallError> {
-        let Server { app } = self;
+        let Server { app, endings } = self;
         let _books = app.hall().keep_books().await?;
         app.resume_all().await?;
         let serving = connection::serve(listener, router(app.clone()), app.stopping());
         let mut serving = std::pin::pin!(serving);
+        let mut noting = std::pin::pin!(app.note_endings(endings));
         tokio::select! {
             () = stop => {}
             () = serving.as_mut() => {}
+            () = noting.as_mut() => {}
         }
         app.log("stopping: no new call leaves, and those under way get 20 s");
         app.stop();
-        tokio::join!(serving, app.keeper().shut_down(LAST_CALLS_MAX));
+        let stopped = async { tokio::join!(serving, app.keeper().shut_down(LAST_CALLS_MAX)) };
+        tokio::select! {
+            _ = stopped => {}
+            () = noting => {}
+        }
         Ok(())
     }
 }

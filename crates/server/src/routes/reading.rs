@@ -8,7 +8,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use guildhall::kernel::{self, Hash, Msat, TextRef};
 use guildhall::local::Cursor;
-use guildhall::{ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeRoot};
+use guildhall::{
+    ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeContract, TreeRoot, Waits, WorkState,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -147,16 +149,25 @@ pub(crate) fn state(app: &App, session: &SessionId, tree: &Tree) -> SessionState
     match (app.keeper().state(session), is_at_work) {
         (_, false) if tree.account.funded == Msat::ZERO => SessionState::Unpaid,
         (_, false) => SessionState::Ready,
-        (state, true) => state_of_work(state),
+        (state, true) => state_of_work(&state, tree),
     }
 }
 
-fn state_of_work(state: guildhall::KeptState) -> SessionState {
+fn state_of_work(state: &WorkState, tree: &Tree) -> SessionState {
     match state {
-        guildhall::KeptState::Works => SessionState::Works,
-        guildhall::KeptState::AwaitsPerson => SessionState::AwaitsPerson,
-        guildhall::KeptState::NotLoaded | guildhall::KeptState::Stopped => SessionState::Stopped,
+        WorkState::Works => SessionState::Works,
+        WorkState::AwaitsPerson => SessionState::AwaitsPerson,
+        // A session that only waits for a person is not kept in memory.
+        WorkState::NotLoaded if awaits_person(tree) => SessionState::AwaitsPerson,
+        WorkState::NotLoaded | WorkState::Failed(_) => SessionState::Stopped,
     }
+}
+
+/// Whether every contract that is at work waits, and one of them for a person.
+fn awaits_person(tree: &Tree) -> bool {
+    let mut open = tree.contracts.values().filter(|contract| contract.report.is_none());
+    let is_for_person = |contract: &TreeContract| contract.waits().any(|waits| *waits == Waits::Person);
+    open.clone().all(|contract| contract.state() == ContractState::Waits) && open.any(is_for_person)
 }
 
 async fn request(app: &App, tree: &Tree, root: &TreeRoot) -> Result<RequestView, Problem> {
@@ -170,7 +181,7 @@ async fn request(app: &App, tree: &Tree, root: &TreeRoot) -> Result<RequestView,
         Some(report) => Some(TextView::of(app, report.text).await?),
         None => None,
     };
-    let state = contract.map(guildhall::TreeContract::state);
+    let state = contract.map(TreeContract::state);
     Ok(RequestView {
         root: root.path.to_string(),
         task,

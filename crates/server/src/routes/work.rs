@@ -76,7 +76,7 @@ pub(crate) async fn request(
         None => work,
     };
     match app.keeper().start(work).await {
-        Ok(root) => Ok(taken(root.to_string())),
+        Ok(started) => Ok(taken(started.root.to_string())),
         Err(why) => Ok(taken(at_the_same_time(why, key)?)),
     }
 }
