@@ -166,7 +166,7 @@ fn state_of_work(state: &WorkState, tree: &Tree) -> SessionState {
 /// Whether every contract that is at work waits, and one of them for a person.
 fn awaits_person(tree: &Tree) -> bool {
     let mut open = tree.contracts.values().filter(|contract| contract.report.is_none());
-    let is_for_person = |contract: &TreeContract| contract.waits().any(|waits| *waits == Waits::Person);
+    let is_for_person = |contract: &TreeContract| contract.waits_for().any(|waits| *waits == Waits::Person);
     open.clone().all(|contract| contract.state() == ContractState::Waits) && open.any(is_for_person)
 }
 

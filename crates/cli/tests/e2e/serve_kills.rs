@@ -1,0 +1,113 @@
+//! A server that is killed while teams work: the work resumes, viewers come back, no event is missed or doubled, and the books
+//! balance. A server that is told to stop loses no call.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::house::{House, Wire, wait_for};
+use crate::serve::{house_with_offer, offer_is_public};
+use crate::serving::{Events, Server};
+
+/// How often the server is killed. `cargo xtask soak` sets more.
+fn rounds() -> usize {
+    std::env::var("GUILDHALL_SERVE_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(4)
+}
+
+#[test]
+fn serve_survives_kills_without_losing_or_doubling_an_event() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    let mut server = Server::start(&house);
+    let address = server.address().to_string();
+    let sessions: Vec<_> = (0..2).map(|_| server.funded("demo", 1000)).collect();
+    let mut seen: Vec<Vec<String>> = vec![Vec::new(); sessions.len()];
+    for session in &sessions {
+        session.ask("Why is the payment API failing?", Some(500));
+    }
+    for round in 0..rounds() {
+        let streams: Vec<Events> =
+            sessions.iter().zip(&seen).map(|(session, seen)| session.events(seen.last().map(String::as_str))).collect();
+        // The moments of the kills differ: after ever more new events.
+        let wanted = 3 + 4 * round;
+        wait_for("new events", || {
+            let news = streams.iter().map(|stream| stream.ids().len()).sum::<usize>();
+            let is_over = sessions.iter().all(|session| session.state()["state"] == "ready");
+            (news >= wanted || is_over).then_some(())
+        });
+        server.kill();
+        for (stream, seen) in streams.iter().zip(&mut seen) {
+            stream.ended();
+            seen.extend(stream.ids());
+        }
+        server = Server::start_with(&house, &["--addr", &address]);
+        for session in &sessions {
+            if session.state()["state"] == "ready" {
+                session.ask("And why else?", Some(100));
+            }
+        }
+    }
+    for (session, seen) in sessions.iter().zip(&mut seen) {
+        let state = session.ended();
+        let newest = state["newest_event"].as_str().unwrap().to_owned();
+        let rest = session.events(seen.last().map(String::as_str));
+        if seen.last() != Some(&newest) {
+            rest.wait("the last event", |event| event.id.as_ref() == Some(&newest));
+        }
+        seen.extend(rest.ids());
+        let whole = session.events(None);
+        whole.wait("the last event", |event| event.id.as_ref() == Some(&newest));
+        assert_eq!(*seen, whole.ids(), "what viewers saw in pieces is what there is");
+        assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), seen.len(), "no event came twice");
+        let last = state["requests"].as_array().unwrap().last().unwrap().clone();
+        assert!(["done", "ran_dry"].contains(&last["state"].as_str().unwrap()), "{state}");
+        let ledger = session.get("ledger").expect(200);
+        assert_eq!(ledger["violations"], json!([]));
+        let sum: i64 = ledger["balances"].as_array().unwrap().iter().map(|line| line["balance_msat"].as_i64().unwrap()).sum();
+        assert_eq!(sum, 0, "{ledger}");
+        let number = |name: &str| state[name].as_u64().unwrap();
+        assert_eq!(number("free_msat") + number("spent_msat"), 1_000_000, "{state}");
+    }
+    server.stop().expect(0);
+    house.guildhall(&["verify"]).expect(0);
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_lets_its_calls_end_and_the_next_one_continues() {
+    let slow = |text: &str| json!({"reply": {"text": text}, "delay_ms": 1500});
+    let house = house_with_offer(&json!([
+        crate::crew::first("lead", crate::crew::delegates("clerk", "Find the date.", 100)),
+        crate::crew::always("lead", crate::house::says("The meeting is on Tuesday.")),
+        crate::crew::always("clerk", slow("Tuesday.")),
+    ]));
+    offer_is_public(&house);
+    let server = Server::start(&house);
+    let session = server.funded("crew", 1000);
+    session.ask("When is the meeting?", None);
+    wait_for("the request of the clerk", || (house.requests().len() == 2).then_some(()));
+    let address = server.address().to_string();
+    server.stop().expect(0);
+    assert_eq!(house.requests().len(), 2, "no new call left");
+    let server = Server::start_with(&house, &["--addr", &address]);
+    let state = session.ended();
+    assert_eq!((&state["requests"][0]["state"], house.requests().len()), (&json!("done"), 3), "{state}");
+    let ledger = session.get("ledger").expect(200);
+    let reserved: u64 = ledger["bill"].as_array().unwrap().iter().map(|line| line["reserved_msat"].as_u64().unwrap()).sum();
+    assert_eq!(reserved, 0, "no call was lost: {ledger}");
+    server.stop().expect(0);
+}
+
+#[test]
+fn sessions_of_the_command_line_are_not_resumed_by_a_server() {
+    let house = house_with_offer(&json!([{"when": {}, "then": {"reply": {"text": "x"}, "delay_ms": 600_000}}]));
+    let running = house.start(&["--team", "crew", "--budget", "500sat"]);
+    let id = running.session();
+    wait_for("the request", || (house.requests().len() == 1).then_some(()));
+    running.kill();
+    let server = Server::start(&house);
+    let listed = server.operator().get("/api/sessions").expect(200);
+    assert_eq!(listed, json!([]));
+    let state: Value = server.operator().get(&format!("/api/sessions/{id}")).expect(200);
+    assert_eq!((&state["state"], &state["team"]), (&json!("stopped"), &Value::Null));
+    assert_eq!(house.requests().len(), 1);
+    server.stop().expect(0);
+}
