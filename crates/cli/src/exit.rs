@@ -113,6 +113,8 @@ impl From<HallError> for Failure {
                 let advice = ". The session can't continue. To end it and release its money, run `guildhall stop ID`";
                 (Exit::Failed, advice.to_owned())
             }
+            HallError::Crashed(id) => (Exit::Failed, format!(". To continue it, run `guildhall resume {id}`")),
+            HallError::Stopping => (Exit::Temporary, String::new()),
             HallError::ContinuedElsewhere(id) => {
                 (Exit::Temporary, format!(". To see the session, run `guildhall show {id}`. Then try again"))
             }

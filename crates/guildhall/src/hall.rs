@@ -99,6 +99,12 @@ pub enum HallError {
     /// The session's newest work has not ended.
     #[error("session {0} has not ended")]
     NotEnded(SessionId),
+    /// The work stopped because of a fault in this program.
+    #[error("the work of session {0} stopped because of a fault in this program. Everything that was stored is kept")]
+    Crashed(SessionId),
+    /// The program is stopping.
+    #[error("this program is stopping, so no work starts. Everything that was stored is kept. Try again later")]
+    Stopping,
     /// The session worked on a list of tasks, so no single agent can continue it.
     #[error("session {0} worked on a list of tasks: choose an agent to continue it")]
     WasTaskList(SessionId),

@@ -63,6 +63,7 @@ mod failure;
 mod faults;
 mod guide;
 mod hall;
+mod keeper;
 mod meter;
 mod models;
 mod name;
@@ -91,6 +92,7 @@ pub use bill::{Bill, Charges, EarnedFee, Lack, Line, Overrun};
 pub use builder::{HallBuilder, TOOLS_AT_ONCE, WarnFn};
 pub use correct::Corrected;
 pub use hall::{Ending, Hall, HallError, Instruction};
+pub use keeper::{Keeper, OnEnd, Started, UNLOAD_AFTER, WorkState};
 pub use meter::TokenLimit;
 pub use models::{
     ANTHROPIC, CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid,

@@ -1,5 +1,6 @@
 //! Work that is running: how to watch it, send messages to it, end it and wait for it.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -7,9 +8,9 @@ use std::time::Duration;
 
 use guildhall_agent::Text;
 use guildhall_kernel::{Brief, Contract, NextSpeaker, Path, Report, SessionFact, Stored};
-use guildhall_local::{JournalError, SessionEngine, SessionId, Subscription};
+use guildhall_local::{CallGate, JournalError, Progress, SessionEngine, SessionId, Subscription};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::faults::Faults;
 use crate::hall::{Ending, Hall, HallError, Instruction};
@@ -60,8 +61,33 @@ pub struct Running {
     over: watch::Receiver<()>,
     transcript_directory: Option<PathBuf>,
     transcript_failure: TranscriptFailure,
+    stopper: Stopper,
+    progress: watch::Receiver<Progress>,
     /// `None` after [`Running::wait`] returned the result.
     work: Option<JoinHandle<Result<Ended, HallError>>>,
+}
+
+/// Stops running work in an orderly way.
+#[derive(Clone)]
+pub(crate) struct Stopper {
+    order: watch::Sender<Option<Duration>>,
+    gate: CallGate,
+}
+
+impl Stopper {
+    /// Orders the work to stop. No call is sent after this. The calls that were sent have this much time to end.
+    pub(crate) fn stop(&self, grace: Duration) {
+        self.gate.close();
+        self.order.send_replace(Some(grace));
+    }
+
+    /// Waits for the order to stop.
+    async fn ordered(&self) -> Duration {
+        let mut order = self.order.subscribe();
+        let grace = order.wait_for(Option::is_some).await.ok().and_then(|grace| *grace);
+        // This value keeps the channel open, so the wait ends only with an order.
+        grace.unwrap_or_default()
+    }
 }
 
 impl Running {
@@ -106,7 +132,9 @@ impl Running {
         #[cfg(feature = "lightning")]
         let treasury = TreasuryWorker::start_for(&hall, &id).await?;
         let (still_running, over) = watch::channel(());
-        let work = work(hall.clone(), id.clone(), setup, (engine, faults), texts);
+        let (stopper, progress) =
+            (Stopper { order: watch::Sender::new(None), gate: engine.call_gate() }, engine.progress());
+        let work = work(hall.clone(), id.clone(), setup, (engine, faults), texts, stopper.clone());
         let work = tokio::spawn(async move {
             let ended = work.await;
             if let Some(transcripts) = transcripts {
@@ -131,6 +159,8 @@ impl Running {
             over,
             transcript_directory,
             transcript_failure,
+            stopper,
+            progress,
             work: Some(work),
         })
     }
@@ -229,17 +259,53 @@ impl Running {
         }
     }
 
-    /// Waits until the work has ended. The result is returned once; after that, [`Hall::session`] returns it.
+    /// Orders the work to stop in an orderly way, so that [`Hall::resume`] can continue it without a lost call: no more calls are
+    /// sent, the calls that were sent have this much time to end, and their answers are stored. Then [`Running::wait`] returns
+    /// [`HallError::NotEnded`].
+    pub fn stop(&self, grace: Duration) {
+        self.stopper.stop(grace);
+    }
+
+    pub(crate) fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Returns whether the session does something or only waits for a person, and each change of that.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    /// Whether the session only waits for a person, and no order waits in its inbox. An inbox that can't be read may have orders.
+    pub(crate) async fn has_nothing_to_do(&self) -> bool {
+        let orders = self.hall.journal().take_after(&self.id, 0).await;
+        orders.is_ok_and(|orders| orders.is_empty()) && *self.progress.borrow() == Progress::AwaitsPerson
+    }
+
+    /// Waits until the work has ended. The result is returned once; after that, [`Hall::session`] returns it. A panic of the work
+    /// is passed on.
     pub async fn wait(&mut self) -> Result<Ended, HallError> {
-        let Some(work) = &mut self.work else { return Err(HallError::HasEnded(self.id.clone())) };
+        match self.join().await {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// Waits until the work has ended. A panic of the work is an error.
+    pub(crate) async fn outcome(&mut self) -> Result<Ended, HallError> {
+        // The message of a panic may contain anything, so it is not passed on.
+        let id = self.id.clone();
+        self.join().await.unwrap_or_else(|_| Err(HallError::Crashed(id)))
+    }
+
+    /// Waits until the work has ended. The outer error is a panic.
+    async fn join(&mut self) -> Result<Result<Ended, HallError>, Box<dyn Any + Send>> {
+        let Some(work) = &mut self.work else { return Ok(Err(HallError::HasEnded(self.id.clone()))) };
         let ended = work.await;
         self.work = None;
-        match ended {
-            Ok(ended) => ended,
-            Err(stopped) => match stopped.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(HallError::NotEnded(self.id.clone())),
-            },
+        match ended.map_err(JoinError::try_into_panic) {
+            Ok(ended) => Ok(ended),
+            Err(Ok(panic)) => Err(panic),
+            Err(Err(_)) => Ok(Err(HallError::NotEnded(self.id.clone()))),
         }
     }
 }
@@ -259,6 +325,7 @@ async fn work(
     setup: Setup,
     (engine, faults): (SessionEngine, Faults),
     texts: Vec<Text>,
+    stopper: Stopper,
 ) -> Result<Ended, HallError> {
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
@@ -270,6 +337,10 @@ async fn work(
         report = engine.run(brief, texts) => report?,
         why = engine.process_orders(&warn) => return Err(why.into()),
         why = meter.watch() => return Err(why),
+        result = async { engine.stop(stopper.ordered().await).await } => {
+            result?;
+            return Err(HallError::NotEnded(id));
+        }
     };
     settle(&hall, &id, &engine, &root, &report).await?;
     // A resume may allow overruns that the start did not allow.

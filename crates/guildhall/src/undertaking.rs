@@ -220,6 +220,16 @@ impl Undertaking {
         self
     }
 
+    /// Returns the id of the session in which the work will be. A new session gets its id here.
+    pub(crate) fn with_session(mut self) -> (SessionId, Undertaking) {
+        if let Some(id) = self.after.clone().or_else(|| self.within.clone()) {
+            return (id, self);
+        }
+        let id = self.id.clone().unwrap_or_else(fresh_id);
+        self.id = Some(id.clone());
+        (id, self)
+    }
+
     /// Starts the work in the background, or returns why the work was refused.
     pub async fn start(self) -> Result<Running, HallError> {
         let staffing = self.staffing().await?;

@@ -9,6 +9,7 @@ mod leaf;
 mod money;
 mod orders;
 mod overrun;
+mod stop;
 mod text_cache;
 mod time;
 
@@ -32,6 +33,8 @@ pub use money::MoneySource;
 pub use orders::Order;
 use overrun::{Billed, Providers};
 pub use overrun::{Overruns, ProviderOf};
+use stop::Gate;
+pub use stop::{CallGate, Progress};
 use time::SessionTime;
 
 /// An error of the engine. Everything that was acknowledged before the error is stored.
@@ -131,6 +134,10 @@ struct Inner {
     finishing: tokio::sync::Mutex<()>,
     /// Set when the session's work was dropped: no more calls are sent.
     stopped: AtomicBool,
+    /// Decides whether calls may be sent.
+    gate: Arc<Gate>,
+    /// The lock that a step needs, after an orderly stop: no driver takes another step.
+    frozen: Mutex<Option<tokio::sync::OwnedMutexGuard<()>>>,
 }
 
 impl SessionEngine {
@@ -174,6 +181,8 @@ impl SessionEngine {
                 drivers: Mutex::default(),
                 finishing: tokio::sync::Mutex::default(),
                 stopped: AtomicBool::new(false),
+                gate: Arc::default(),
+                frozen: Mutex::default(),
                 journal,
                 lease,
                 kind,

@@ -481,6 +481,11 @@ impl Journal {
         self.0.readers.read(walk::sessions).await
     }
 
+    /// Returns the sessions whose work has not ended, the oldest first: a root was requested and has not ended.
+    pub async fn under_way(&self) -> Result<Vec<SessionId>, JournalError> {
+        self.0.readers.read(walk::under_way).await
+    }
+
     /// Returns the head of a session.
     pub async fn head(&self, session: &SessionId) -> Result<Head, JournalError> {
         let session = session.clone();

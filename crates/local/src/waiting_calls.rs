@@ -11,13 +11,30 @@ use crate::journal::known::Change;
 use crate::journal::{Journal, JournalError, heads, require_session};
 use crate::lease::Lease;
 
+const WAITS: &str = "INSERT INTO in_line (session, contract, ask) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+
 impl Journal {
     /// Records that a call is waiting for a permit. Returns when the record is queued, because nothing depends on it.
     pub(crate) async fn record_waiting_call(&self, lease: &Lease, call: &AskKey) {
-        let sql = "INSERT INTO in_line (session, contract, ask) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
         if let Ok(writer) = self.writer() {
-            drop(writer.queue(0, change(lease, call, sql), |()| {}).await);
+            drop(writer.queue(0, change(lease, call, WAITS), |()| {}).await);
         }
+    }
+
+    /// Records that calls were not sent, and returns when the records are durable.
+    pub(crate) async fn record_unsent(
+        &self,
+        lease: &Lease,
+        calls: impl IntoIterator<Item = AskKey>,
+    ) -> Result<(), JournalError> {
+        let mut queued = Vec::new();
+        for call in calls {
+            queued.push(self.writer()?.queue(0, change(lease, &call, WAITS), |()| {}).await);
+        }
+        for queued in queued {
+            queued.durable().await?;
+        }
+        Ok(())
     }
 
     /// Records that a call is about to be sent. The caller may send the call when this function has returned.

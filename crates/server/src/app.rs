@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use guildhall::kernel::Path;
 use guildhall::kernel::{Hash, Msat};
 use guildhall::local::Journal;
-use guildhall::kernel::Path;
 use guildhall::{Ended, Hall, HallError, Keeper, SessionId};
 use tokio::sync::{broadcast, mpsc, watch};
 
@@ -188,7 +188,8 @@ impl App {
     /// The offer that a session was made with.
     pub(crate) async fn offer_of(&self, session: &SessionId) -> Result<&Published, Problem> {
         let team = self.journal().team_of(session).await?;
-        let gone = "The team of this session is not offered any more. The session can be read, and its money paid back.";
+        let gone =
+            "The team of this session is not offered any more. The session can be read, and its money paid back.";
         team.and_then(|team| self.offer(&team)).ok_or_else(|| Problem::conflict("team_gone", gone))
     }
 
@@ -237,7 +238,7 @@ impl App {
 
     /// Resumes the work of all sessions of this server that was under way when the last server ended.
     pub(crate) async fn resume_all(&self) -> Result<(), HallError> {
-        let under_way = self.journal().sessions_at_work().await?;
+        let under_way = self.journal().under_way().await?;
         for (session, team) in self.journal().served_sessions().await? {
             if !under_way.contains(&session) {
                 continue;

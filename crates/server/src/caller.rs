@@ -55,7 +55,8 @@ pub(crate) fn take_public(parts: &Parts, app: &App) -> Result<(), Problem> {
 }
 
 pub(crate) fn too_many(wait: std::time::Duration) -> Problem {
-    let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "Too many requests. Try again later.");
+    let problem =
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "Too many requests. Try again later.");
     problem.retry_after(wait.as_secs() + 1)
 }
 
@@ -78,7 +79,9 @@ impl FromRequestParts<App> for Operator {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Operator, Problem> {
         match Caller::of(parts, app).await? {
             Caller::Operator => Ok(Operator),
-            Caller::Owner(_) | Caller::Viewer(..) => Err(Problem::forbidden("Only the operator of this server may do this.")),
+            Caller::Owner(_) | Caller::Viewer(..) => {
+                Err(Problem::forbidden("Only the operator of this server may do this."))
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use guildhall::agent::{Attempt, Billing, Delta, Model, Prompt, Task, Watch};
 use guildhall::Rehearsal;
+use guildhall::agent::{Attempt, Billing, Delta, Model, Prompt, Task, Watch};
 
 /// The pause before each reply. It differs from call to call, so that agents do not move in step.
 const PAUSE_MIN: Duration = Duration::from_millis(1_000);

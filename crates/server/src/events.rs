@@ -33,7 +33,8 @@ impl StreamGuard {
     pub(crate) fn new(app: &App) -> Option<StreamGuard> {
         let streams = &app.metrics().streams;
         let most = app.limits().streams_max;
-        let added = streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| (open < most).then_some(open + 1));
+        let added =
+            streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| (open < most).then_some(open + 1));
         added.ok().map(|_| StreamGuard(app.clone()))
     }
 }

@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn what_is_no_origin_is_refused() {
-        for wrong in ["", "hall.example", "ftp://hall.example", "https://", "https://a/b", "https://a?b", "https://a b"] {
+        for wrong in ["", "hall.example", "ftp://hall.example", "https://", "https://a/b", "https://a?b", "https://a b"]
+        {
             assert!(Sites::default().with_origin(wrong).is_err(), "{wrong}");
         }
     }

@@ -68,7 +68,8 @@ impl<S: Sync> FromRequestParts<S> for Key {
         let key = key.as_bytes();
         let is_valid = (1..=KEY_BYTES_MAX).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic);
         if !is_valid || keys.next().is_some() {
-            let detail = format!("An idempotency key has 1 to {KEY_BYTES_MAX} visible ASCII characters, and comes once.");
+            let detail =
+                format!("An idempotency key has 1 to {KEY_BYTES_MAX} visible ASCII characters, and comes once.");
             return Err(Problem::bad_request(detail));
         }
         Ok(Key(Some(hash_text(key))))

@@ -198,7 +198,11 @@ impl From<HallError> for Problem {
             why @ (HallError::Models(_) | HallError::Project(_)) => {
                 Problem::unavailable("team_unavailable", "The team can't work at the moment.", why)
             }
+            why @ HallError::Stopping => {
+                Problem::unavailable("stopping", "The server is stopping. Try again in a moment.", why)
+            }
             why @ (HallError::SessionEngine(_)
+            | HallError::Crashed(_)
             | HallError::Damaged(_)
             | HallError::NoSetup { .. }
             | HallError::Newer { .. }
@@ -224,7 +228,11 @@ impl From<SessionError> for Problem {
             SessionError::Overdrawn { asked, free } => Problem::new(
                 StatusCode::PAYMENT_REQUIRED,
                 "balance_too_low",
-                format!("{} was asked for, but only {} is free in the session. Fund the session.", sats(asked), sats(free)),
+                format!(
+                    "{} was asked for, but only {} is free in the session. Fund the session.",
+                    sats(asked),
+                    sats(free)
+                ),
             ),
             SessionError::BeyondSupply => {
                 Problem::unprocessable("too_much", "The sum would exceed 21 million bitcoin.")
@@ -300,7 +308,9 @@ impl From<ServedError> for Problem {
                 "Too many sessions wait for their first payment. Try again later.",
             )
             .retry_after(60),
-            ServedError::NoInvoice { number, .. } => Problem::not_found(format!("The session has no invoice {number}.")),
+            ServedError::NoInvoice { number, .. } => {
+                Problem::not_found(format!("The session has no invoice {number}."))
+            }
             ServedError::InvoiceExpired { number, .. } => {
                 Problem::conflict("expired", format!("Invoice {number} has expired. Make another one."))
             }
@@ -316,8 +326,12 @@ impl From<WalletError> for Problem {
     fn from(why: WalletError) -> Problem {
         match why {
             WalletError::PlaySession(_) => Problem::conflict("play_money", "The session has play money."),
-            WalletError::Decode(why) => Problem::unprocessable("invoice", format!("This is not a Lightning invoice: {why}.")),
-            WalletError::Invoice(why) => Problem::unprocessable("invoice", format!("This invoice can't be paid: {why}.")),
+            WalletError::Decode(why) => {
+                Problem::unprocessable("invoice", format!("This is not a Lightning invoice: {why}."))
+            }
+            WalletError::Invoice(why) => {
+                Problem::unprocessable("invoice", format!("This invoice can't be paid: {why}."))
+            }
             WalletError::SessionLimit { most, .. } => {
                 Problem::unprocessable("too_much", format!("A session can have at most {}.", sats(most)))
             }

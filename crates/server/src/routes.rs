@@ -27,10 +27,8 @@ const OPENAPI: &str = "/api/openapi.json";
 
 fn documented() -> OpenApiRouter<App> {
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(TOKEN)).build();
-    let components = ComponentsBuilder::new()
-        .security_scheme("token", SecurityScheme::Http(token))
-        .schema_from::<Problem>()
-        .build();
+    let components =
+        ComponentsBuilder::new().security_scheme("token", SecurityScheme::Http(token)).schema_from::<Problem>().build();
     let info = InfoBuilder::new()
         .title("Guildhall")
         .version(env!("CARGO_PKG_VERSION"))
@@ -78,7 +76,8 @@ pub(crate) fn router(app: App) -> Router {
         .route(OPENAPI, get(description))
         .fallback(async || Problem::not_found("There is nothing at this address."))
         .method_not_allowed_fallback(async || {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "This address does not take this method.").into_response()
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "This address does not take this method.")
+                .into_response()
         })
         .layer(from_fn_with_state(app.clone(), guard))
         .with_state(app)

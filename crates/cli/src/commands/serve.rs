@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use guildhall::local::{Replays, create_private_dir, open_regular, private_file, raise_open_files};
 use guildhall::{AgentName, Hall, REHEARSAL_PRICE, Roster};
-use guildhall_server::{Activities, LiveDemo, Limits, MoneyKind, Offer, Rate, Server, Settings, Sites, Token};
+use guildhall_server::{Activities, Limits, LiveDemo, MoneyKind, Offer, Rate, Server, Settings, Sites, Token};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -136,9 +136,10 @@ fn live_demo(world: &World, hall: &Hall, dir: &Path) -> Result<Offer, Failure> {
     let entry = found.entry(None)?;
     Ok(Offer {
         name: DEMO.to_owned(),
-        description: "A team searches for the fault of a small payment service. Its model is a program that replaces a language \
+        description:
+            "A team searches for the fault of a small payment service. Its model is a program that replaces a language \
                       model, so nothing costs real money."
-            .to_owned(),
+                .to_owned(),
         hall: team_hall(hall, dir, found.roster, &[])?,
         entry: Some(entry),
         model: Some(DEMO_MODEL.to_owned()),
@@ -195,7 +196,9 @@ fn operator_token(world: &World) -> Result<(Token, PathBuf), Failure> {
             let mut text = String::new();
             stored.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(|why| failed(why.to_string()))?;
             let token = Token::parse(text.trim()).ok_or_else(|| {
-                failed("this is not a token. Remove the file, and the next `guildhall serve` makes a new one".to_owned())
+                failed(
+                    "this is not a token. Remove the file, and the next `guildhall serve` makes a new one".to_owned(),
+                )
             })?;
             Ok((token, file))
         }

@@ -47,7 +47,10 @@ fn a_stranger_runs_the_live_demo_from_offer_to_change() {
     assert!(!offers.to_string().contains("instructions"), "{offers}");
 
     let session = server.unpaid("demo", 500);
-    assert_eq!((&session.made["invoice"]["amount_msat"], &session.state()["state"]), (&json!(500_000), &json!("unpaid")));
+    assert_eq!(
+        (&session.made["invoice"]["amount_msat"], &session.state()["state"]),
+        (&json!(500_000), &json!("unpaid"))
+    );
     let events = session.events(None);
     let cast = events.wait("the cast", |event| event.name == "cast");
     assert!(cast.data["agents"].as_array().unwrap().len() > 2, "{}", cast.data);
@@ -74,13 +77,15 @@ fn a_stranger_runs_the_live_demo_from_offer_to_change() {
     assert!(answer.status == 200 && answer.text().contains("rehearsal: no language model"), "{}", answer.text());
     let refund = session.post("refund", &json!({})).expect(202);
     assert_eq!((&refund["amount_msat"], &refund["state"]), (&json!(500_000 - spent), &json!("paid")));
-    assert_eq!((session.state()["free_msat"].clone(), session.state()["withdrawn_msat"].clone()), (json!(0), json!(500_000 - spent)));
+    assert_eq!(
+        (session.state()["free_msat"].clone(), session.state()["withdrawn_msat"].clone()),
+        (json!(0), json!(500_000 - spent))
+    );
     let last = events.wait("the refund", |event| fact_of(event, "returned").is_some());
     assert_eq!(last.id, Some(session.state()["newest_event"].as_str().unwrap().to_owned()));
     let offers = server.stranger().get("/api/offers").expect(200);
     assert_eq!(offers[0]["cost"], json!({"requests": 1, "median_msat": spent, "percentile_90_msat": spent}));
-    let ended = server.stop();
-    ended.expect(0);
+    let ended = server.stop().expect(0);
     assert!(ended.stdout.contains("operator token: "), "{}", ended.stdout);
     house.guildhall(&["verify"]).expect(0);
 }
@@ -123,10 +128,16 @@ fn a_session_is_steered_while_it_works_and_continued_afterwards() {
     assert_eq!(session.ask("And where?", None), "2");
     let state = session.ended();
     assert_eq!(state["requests"].as_array().unwrap().len(), 2);
-    let closed = events.wait("the end of the second request", |event| event.data["contract"] == "2" && fact_of(event, "closed").is_some());
+    let closed = events.wait("the end of the second request", |event| {
+        event.data["contract"] == "2" && fact_of(event, "closed").is_some()
+    });
     let tree = session.get(&format!("tree?at={}", closed.id.unwrap())).expect(200);
-    let contracts: Vec<(&str, &str)> = tree["contracts"].as_array().unwrap().iter()
-        .map(|contract| (contract["path"].as_str().unwrap(), contract["state"].as_str().unwrap())).collect();
+    let contracts: Vec<(&str, &str)> = tree["contracts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|contract| (contract["path"].as_str().unwrap(), contract["state"].as_str().unwrap()))
+        .collect();
     assert!(contracts.contains(&("1.1", "cancelled")) && contracts.contains(&("2", "done")), "{contracts:?}");
     house.guildhall(&["verify"]).expect(0);
     server.stop().expect(0);
@@ -191,8 +202,14 @@ fn the_same_key_has_its_effect_once_and_another_request_under_it_is_refused() {
     let request = json!({"task": "When is the meeting?", "budget_sats": 300});
     let roots: Vec<Value> = (0..2).map(|_| owner.post_once(&path("requests"), "r", &request).expect(202)).collect();
     assert_eq!(roots, [json!({"root": "1"}), json!({"root": "1"})]);
-    wait_for("the end of the work", || Some(owner.get(&format!("/api/sessions/{id}")).json()).filter(|state| state["state"] == "ready"));
-    assert_eq!(owner.post_once(&path("requests"), "r", &request).expect(202), json!({"root": "1"}), "also after the end");
+    wait_for("the end of the work", || {
+        Some(owner.get(&format!("/api/sessions/{id}")).json()).filter(|state| state["state"] == "ready")
+    });
+    assert_eq!(
+        owner.post_once(&path("requests"), "r", &request).expect(202),
+        json!({"root": "1"}),
+        "also after the end"
+    );
     owner.post_once(&path("requests"), "r", &json!({"task": "Another?"})).expect_problem(422, "key_used");
     let state = owner.get(&format!("/api/sessions/{id}")).expect(200);
     assert_eq!(state["requests"].as_array().unwrap().len(), 1);

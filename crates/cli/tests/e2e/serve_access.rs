@@ -54,7 +54,8 @@ fn every_route_refuses_every_token_that_is_not_for_it() {
     let (_, foreign_viewer) = viewer(&other);
     let wrong = server.with_token(&format!("gh_{}", "0".repeat(64)));
     let not_a_token = server.with_token("secret");
-    let strangers = [("none", &server.stranger()), ("wrong", &wrong), ("not a token", &not_a_token), ("revoked", &revoked)];
+    let strangers =
+        [("none", &server.stranger()), ("wrong", &wrong), ("not a token", &not_a_token), ("revoked", &revoked)];
     for route in routes() {
         for (name, client) in strangers {
             assert_eq!(status(client, &session, &route), 401, "{name}: {route:?}");
@@ -81,7 +82,9 @@ fn every_route_refuses_every_token_that_is_not_for_it() {
     for path in ["/api/offers", "/healthz", "/api/openapi.json"] {
         assert_eq!(server.stranger().get(path).status, 200, "{path}");
     }
-    for (method, path, expected) in [("GET", "/", 404), ("GET", "/api", 404), ("PUT", "/api/offers", 405), ("OPTIONS", "/api/offers", 405)] {
+    for (method, path, expected) in
+        [("GET", "/", 404), ("GET", "/api", 404), ("PUT", "/api/offers", 405), ("OPTIONS", "/api/offers", 405)]
+    {
         server.stranger().send(method, path, &[], None).expect(expected);
     }
     server.stop().expect(0);
@@ -149,8 +152,7 @@ fn rebinding_and_foreign_origins_are_refused() {
         assert_eq!(headers.header(name), Some(value));
     }
     server.stop().expect(0);
-    let refused = house.guildhall(&["serve", "--addr", "0.0.0.0:0"]);
-    refused.expect(2);
+    let refused = house.guildhall(&["serve", "--addr", "0.0.0.0:0"]).expect(2);
     assert!(refused.stderr.contains("--public https://hall.example.com"), "{}", refused.stderr);
     for wrong in ["hall.example", "https://hall.example/path", "ftp://hall.example"] {
         house.guildhall(&["serve", "--addr", "127.0.0.1:0", "--public", wrong]).expect(2);
@@ -169,7 +171,9 @@ fn no_token_in_any_url_or_log() {
     assert!(!before.contains("gh_") && behind.contains(token), "{link}");
     let owner = session.made["owner_token"].as_str().unwrap();
     // A token in an address is not accepted.
-    for query in [format!("?token={owner}"), format!("?access_token={owner}"), format!("?authorization=Bearer%20{owner}")] {
+    for query in
+        [format!("?token={owner}"), format!("?access_token={owner}"), format!("?authorization=Bearer%20{owner}")]
+    {
         assert_eq!(server.stranger().get(&format!("{}{query}", session.path(""))).status, 401);
     }
     let events = session.events(None);
@@ -180,8 +184,7 @@ fn no_token_in_any_url_or_log() {
     drop(events);
     let operator = std::fs::read_to_string(house.home().join("operator-token")).unwrap();
     server.operator().get("/metrics");
-    let ended = server.stop();
-    ended.expect(0);
+    let ended = server.stop().expect(0);
     let log = format!("{}{}", ended.stdout, ended.stderr);
     assert!(log.contains("/api/sessions/{id}/requests 202"), "{log}");
     for secret in [owner, token, operator.trim(), "gh_", "secret meeting", "Tuesday"] {
@@ -208,8 +211,7 @@ fn the_operator_s_token_is_for_its_owner_alone_and_stays_the_same() {
     assert_eq!(server.operator().get("/api/sessions").status, 200);
     server.stop().expect(0);
     std::fs::write(&file, "not a token\n").unwrap();
-    let refused = house.guildhall(&["serve", "--addr", "127.0.0.1:0"]);
-    refused.expect(1);
+    let refused = house.guildhall(&["serve", "--addr", "127.0.0.1:0"]).expect(1);
     assert!(refused.stderr.contains("Remove the file"), "{}", refused.stderr);
 }
 
@@ -267,7 +269,10 @@ fn a_budget_above_the_balance_is_refused() {
     let refused = session.post("requests", &json!({"task": "When?", "budget_sats": 1001}));
     let detail = refused.expect_problem(402, "balance_too_low");
     assert_eq!(detail, "1001 sat was asked for, but only 1000 sat is free in the session. Fund the session.");
-    assert_eq!((session.state()["state"].clone(), session.state()["free_msat"].clone()), (json!("ready"), json!(1_000_000)));
+    assert_eq!(
+        (session.state()["state"].clone(), session.state()["free_msat"].clone()),
+        (json!("ready"), json!(1_000_000))
+    );
     session.ask("When?", Some(1000));
     session.ended();
     let state = session.state();

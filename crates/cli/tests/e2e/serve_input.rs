@@ -107,7 +107,8 @@ fn too_many_unpaid_sessions_streams_and_requests_are_refused() {
     let made: Vec<Value> = (0..2).map(|_| server.stranger().post("/api/sessions", &new).expect(201)).collect();
     let refused = server.stranger().post("/api/sessions", &new);
     refused.expect_problem(429, "too_many_unpaid");
-    let (id, owner) = (made[0]["session"].as_str().unwrap(), server.with_token(made[0]["owner_token"].as_str().unwrap()));
+    let (id, owner) =
+        (made[0]["session"].as_str().unwrap(), server.with_token(made[0]["owner_token"].as_str().unwrap()));
     owner.post(&format!("/api/sessions/{id}/settle"), &json!({"invoice": "1"})).expect(200);
     server.stranger().post("/api/sessions", &new).expect(201);
     server.stop().expect(0);
@@ -180,6 +181,9 @@ fn the_server_says_that_its_journal_has_stopped() {
     server.kill();
     house.refuse_nothing();
     let server = Server::start(&house);
-    server.with_token(session.made["owner_token"].as_str().unwrap()).post(&session.path("settle"), &json!({"invoice": "2"})).expect(200);
+    server
+        .with_token(session.made["owner_token"].as_str().unwrap())
+        .post(&session.path("settle"), &json!({"invoice": "2"}))
+        .expect(200);
     server.stop().expect(0);
 }

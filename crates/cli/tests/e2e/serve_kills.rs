@@ -62,7 +62,8 @@ fn serve_survives_kills_without_losing_or_doubling_an_event() {
         assert!(["done", "ran_dry"].contains(&last["state"].as_str().unwrap()), "{state}");
         let ledger = session.get("ledger").expect(200);
         assert_eq!(ledger["violations"], json!([]));
-        let sum: i64 = ledger["balances"].as_array().unwrap().iter().map(|line| line["balance_msat"].as_i64().unwrap()).sum();
+        let sum: i64 =
+            ledger["balances"].as_array().unwrap().iter().map(|line| line["balance_msat"].as_i64().unwrap()).sum();
         assert_eq!(sum, 0, "{ledger}");
         let number = |name: &str| state[name].as_u64().unwrap();
         assert_eq!(number("free_msat") + number("spent_msat"), 1_000_000, "{state}");
@@ -91,7 +92,8 @@ fn a_server_that_is_told_to_stop_lets_its_calls_end_and_the_next_one_continues()
     let state = session.ended();
     assert_eq!((&state["requests"][0]["state"], house.requests().len()), (&json!("done"), 3), "{state}");
     let ledger = session.get("ledger").expect(200);
-    let reserved: u64 = ledger["bill"].as_array().unwrap().iter().map(|line| line["reserved_msat"].as_u64().unwrap()).sum();
+    let reserved: u64 =
+        ledger["bill"].as_array().unwrap().iter().map(|line| line["reserved_msat"].as_u64().unwrap()).sum();
     assert_eq!(reserved, 0, "no call was lost: {ledger}");
     server.stop().expect(0);
 }

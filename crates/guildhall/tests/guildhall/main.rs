@@ -4,6 +4,7 @@
 mod balance;
 #[cfg(feature = "http")]
 mod fuzz;
+mod keeper;
 mod library;
 #[cfg(feature = "lightning")]
 mod money;

@@ -2,7 +2,7 @@
 
 use guildhall_agent::Arrival;
 use guildhall_kernel::{Answer, AskId, Cost, Input, Msat};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::EngineError;
 use super::money::MoneySource;
@@ -16,6 +16,8 @@ pub(super) enum DriverMessage {
     Delivery(Delivery),
     /// A hire of the contract could not be run.
     Failed(EngineError),
+    /// Someone waits until all messages before this one are handled.
+    Handled(oneshot::Sender<()>),
 }
 
 /// An input for a contract, and who is waiting for it to be handled.
@@ -39,6 +41,8 @@ pub(super) enum Acknowledge {
         sender: Sender,
         ask: AskId,
     },
+    /// Someone who waits until all steps before are durable.
+    Waiting(oneshot::Sender<()>),
 }
 
 /// Sends an input that needs no acknowledgement.

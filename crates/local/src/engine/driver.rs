@@ -211,6 +211,7 @@ impl ContractDriver {
         for fact in facts {
             boards.apply(&self.path, fact);
             open_asks.apply(&self.path, fact);
+            self.engine.inner.gate.apply(&self.path, fact);
             if let Some((id, arguments)) = call_to_board(fact) {
                 // A post that can't be read is left out, so that the session can continue.
                 boards.record_call(&self.path, id, &self.texts.text(&arguments).unwrap_or_default());
@@ -325,7 +326,7 @@ impl ContractDriver {
         self.step = None;
         match std::mem::replace(&mut self.acknowledge, Acknowledge::NotNeeded) {
             Acknowledge::NotNeeded => {}
-            waiting @ (Acknowledge::Order { .. } | Acknowledge::Contract { .. }) => {
+            waiting @ (Acknowledge::Order { .. } | Acknowledge::Contract { .. } | Acknowledge::Waiting(_)) => {
                 self.acknowledge_later.push(waiting);
             }
         }
@@ -349,6 +350,8 @@ impl ContractDriver {
                 inner.journal.mark_done(&inner.lease, number).await?;
             }
             Acknowledge::Contract { sender, ask } => send_answer(&sender, ask, Answer::Delivered),
+            // If nobody waits any more, nobody needs the acknowledgement.
+            Acknowledge::Waiting(done) => drop(done.send(())),
         }
         Ok(())
     }
@@ -358,6 +361,10 @@ impl ContractDriver {
         let Delivery { arrival, acknowledge } = match *message {
             DriverMessage::Delivery(delivery) => delivery,
             DriverMessage::Failed(why) => return Err(why),
+            DriverMessage::Handled(done) => {
+                self.acknowledge_later.push(Acknowledge::Waiting(done));
+                return Ok(None);
+            }
         };
         if let Acknowledge::Order { source, .. } = acknowledge
             && !self.can_be_paid(&arrival.input, source).await?
@@ -385,7 +392,11 @@ impl ContractDriver {
                 DriverMessage::Delivery(Delivery { acknowledge: Acknowledge::Order { number, source }, arrival }) => {
                     self.engine.finish_late_order(number, &arrival.input, source).await?;
                 }
-                DriverMessage::Delivery(Delivery { acknowledge: Acknowledge::NotNeeded, .. }) => {}
+                DriverMessage::Delivery(Delivery {
+                    acknowledge: Acknowledge::NotNeeded | Acknowledge::Waiting(_),
+                    ..
+                })
+                | DriverMessage::Handled(_) => {}
                 DriverMessage::Failed(why) => return Err(why),
             }
         }
@@ -478,7 +489,7 @@ impl Engine for ContractDriver {
                 self.acknowledge = Acknowledge::NotNeeded;
                 (Some(number), source)
             }
-            Acknowledge::NotNeeded | Acknowledge::Contract { .. } => (None, MoneySource::New),
+            Acknowledge::NotNeeded | Acknowledge::Contract { .. } | Acknowledge::Waiting(_) => (None, MoneySource::New),
         };
         let of_account = |fact: &Fact| account_fact(fact, &self.path, &inner.kind, source);
         let account = facts.iter().filter(|_| self.is_in_account).filter_map(of_account);
@@ -520,6 +531,9 @@ impl Engine for ContractDriver {
 
     async fn next(&mut self, wake: Option<Millis>) -> Result<Input, EngineError> {
         loop {
+            if !self.acknowledge_later.is_empty() {
+                self.durable().await?;
+            }
             let waits = self.engine.open_asks().waits_for_person(&self.path);
             let waiting = waits.then(|| self.time().count(Activity::WaitingForPerson));
             let message = self.message_before(wake).await;

@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::delivery::{fail, send};
 use super::driver::ContractDriver;
+use super::stop::SentCall;
 use super::time::Activity;
 use super::{AgentEnv, EngineError, Inner, Replays, SessionEngine};
 use crate::limiter::{CallLimiter, Permit};
@@ -23,6 +24,9 @@ const CALL_WHEN_CLOSING_MAX: Millis = Millis(10_000);
 
 /// How long the request for the last report may take, because the hirer is waiting for the report.
 const LAST_REPORT_MAX: Millis = Millis(120_000);
+
+/// The answer to a call, and the call, if it was sent.
+type CallResult = Result<(Arrival, Option<SentCall>), EngineError>;
 
 /// A running leaf call.
 pub(super) struct Leaf {
@@ -80,19 +84,19 @@ impl ContractDriver {
                 Some(refused(&env, id, &why, &call_meter))
             };
             if let Some(refused) = refusal() {
-                return Ok(refused);
+                return Ok(unsent(refused));
             }
             let permit = permit(&engine, &key, in_line, &env.limiter, &no_new_calls).await?;
-            let Some(permit) = permit else { return Ok(stopped(id, Answer::Aborted, &call_meter)) };
+            let Some(sent) = permit else { return Ok(unsent(stopped(id, Answer::Aborted, &call_meter))) };
             // The provider may have overrun while this call waited.
             if let Some(refused) = refusal() {
-                return Ok(refused);
+                return Ok(unsent(refused));
             }
             call_meter.leave();
             let history = History { before: &before, root_task: root_task.as_deref(), facts: &facts, texts: &texts };
             let watch = |delta: Delta<'_>| {
                 call_meter.follow(delta);
-                report_to_limiter(&permit, delta);
+                report_to_limiter(&sent.permit, delta);
                 (env.watch)(engine.inner.lease.session(), &key, delta);
             };
             let clock = || time.now();
@@ -105,7 +109,7 @@ impl ContractDriver {
                 }
             };
             if matches!(arrival.input, Input::Reply { .. }) {
-                permit.succeeded();
+                sent.permit.succeeded();
             }
             // This happens before the permit is released: the next call to get it must see the overrun.
             if let (Some(provider), Input::Reply { cost, .. } | Input::Answer { cost, .. }) =
@@ -113,7 +117,7 @@ impl ContractDriver {
             {
                 engine.inner.providers.billed(provider, held, *cost);
             }
-            Ok(arrival)
+            Ok((arrival, Some(sent)))
         });
     }
 
@@ -137,13 +141,13 @@ impl ContractDriver {
         let call_meter = Arc::clone(&meter);
         self.start(due(contract, id), id, meter, async move {
             let permit = permit(&engine, &key, in_line, &env.tools, &no_new_calls).await?;
-            let Some(_permit) = permit else { return Ok(stopped(id, Answer::Aborted, &call_meter)) };
+            let Some(sent) = permit else { return Ok(unsent(stopped(id, Answer::Aborted, &call_meter))) };
             call_meter.leave();
             if is_looked_up {
                 match env.runtime.look_up(&key, &call, &arguments).await {
-                    LookUp::Happened(result) => return Ok(env.runtime.answer(&key, &result)),
+                    LookUp::Happened(result) => return Ok((env.runtime.answer(&key, &result), Some(sent))),
                     LookUp::DidNotHappen => {}
-                    LookUp::Unknown => return Ok(stopped(id, Answer::Lost, &call_meter)),
+                    LookUp::Unknown => return Ok((stopped(id, Answer::Lost, &call_meter), Some(sent))),
                 }
             }
             let (mut board, mut waits) = (Vec::new(), BTreeMap::new());
@@ -153,7 +157,7 @@ impl ContractDriver {
                 _ => {}
             }
             let context = ToolContext { facts: &facts, board: &board, waits: &waits, texts: &texts };
-            Ok(env.runtime.call(&key, &call, &arguments, context).await)
+            Ok((env.runtime.call(&key, &call, &arguments, context).await, Some(sent)))
         });
     }
 
@@ -196,7 +200,7 @@ impl ContractDriver {
         due: Option<Millis>,
         id: AskId,
         meter: Arc<Meter>,
-        work: impl Future<Output = Result<Arrival, EngineError>> + Send + 'static,
+        work: impl Future<Output = CallResult> + Send + 'static,
     ) {
         let (sender, time) = (self.sender.clone(), self.time());
         if due.is_some_and(|due| due <= time.now()) {
@@ -208,10 +212,14 @@ impl ContractDriver {
             let arrival = tokio::select! {
                 biased;
                 arrival = work => arrival,
-                () = time.wait_until(due) => Ok(stopped(id, Answer::Lost, &call_meter)),
+                () = time.wait_until(due) => Ok(unsent(stopped(id, Answer::Lost, &call_meter))),
             };
             match arrival {
-                Ok(arrival) => send(&sender, arrival),
+                Ok((arrival, sent)) => {
+                    send(&sender, arrival);
+                    // The call ends after its answer is in the queue: an orderly stop waits for the answers of ended calls.
+                    drop(sent);
+                }
                 Err(why) => fail(&sender, why),
             }
             drop(running_guard);
@@ -270,14 +278,14 @@ fn report_to_limiter(permit: &Permit, delta: Delta<'_>) {
 }
 
 /// Waits for the permit to send a call. If needed, records that the call is waiting, so that a process after a crash
-/// knows that it was not sent. Returns nothing if the call must not be sent any more.
+/// knows that it was not sent. Returns nothing if the call must not be sent any more. Waits for ever if the session stops.
 async fn permit(
     engine: &SessionEngine,
     call: &AskKey,
     mut in_line: InLine,
     limiter: &Arc<CallLimiter>,
     no_new_calls: &AtomicBool,
-) -> Result<Option<Permit>, EngineError> {
+) -> Result<Option<SentCall>, EngineError> {
     let Inner { journal, lease, .. } = &*engine.inner;
     let permit = if let Some(permit) = limiter.try_enter(lease.session()) {
         permit
@@ -291,10 +299,12 @@ async fn permit(
     if no_new_calls.load(Ordering::Acquire) || engine.inner.stopped.load(Ordering::Acquire) {
         return Ok(None);
     }
+    // If the session stops, the call is not sent and not answered: the process that resumes the session sends it.
+    let Some(sent) = engine.inner.gate.send(call, permit) else { return std::future::pending().await };
     if in_line == InLine::Recorded {
         journal.record_sending(lease, call).await?;
     }
-    Ok(Some(permit))
+    Ok(Some(sent))
 }
 
 /// Returns the answer to a call that is not made. It costs nothing, unless an earlier process may have made the call.
@@ -310,6 +320,10 @@ async fn record_not_sent(engine: &SessionEngine, env: &AgentEnv, call: &AskKey, 
         engine.inner.journal.record_waiting_call(&engine.inner.lease, call).await;
     }
     why
+}
+
+fn unsent(arrival: Arrival) -> (Arrival, Option<SentCall>) {
+    (arrival, None)
 }
 
 fn stopped(id: AskId, answer: Answer, meter: &Meter) -> Arrival {

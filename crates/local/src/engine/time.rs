@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use guildhall_kernel::Millis;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
+
+use super::stop::Progress;
 
 /// The clock of one session in one process.
 pub(super) struct SessionTime {
     start: Millis,
     state: Mutex<State>,
     started_again: Notify,
+    progress: watch::Sender<Progress>,
 }
 
 struct State {
@@ -49,7 +52,16 @@ enum Until {
 impl SessionTime {
     pub(super) fn new(start: Millis) -> SessionTime {
         let state = State { passed: Duration::ZERO, since: Some(Instant::now()), calls: 0, waits_for_person: 0 };
-        SessionTime { start, state: Mutex::new(state), started_again: Notify::new() }
+        SessionTime {
+            start,
+            state: Mutex::new(state),
+            started_again: Notify::new(),
+            progress: watch::Sender::new(Progress::Works),
+        }
+    }
+
+    pub(super) fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
     }
 
     pub(super) fn now(&self) -> Millis {
@@ -95,6 +107,8 @@ impl SessionTime {
         }
         state.passed = state.passed();
         state.since = runs.then(Instant::now);
+        // Sent while the state is locked, so that the newest value is that of the newest change.
+        self.progress.send_replace(if runs { Progress::Works } else { Progress::AwaitsPerson });
         drop(state);
         if runs {
             self.started_again.notify_waiters();

@@ -383,6 +383,26 @@ pub(crate) fn session(db: &Connection, session: &SessionId) -> Result<Option<Ses
     Ok(one.query_row([session.as_str()], |row| Ok(session_row(row))).optional()?.flatten())
 }
 
+/// Returns the sessions with a root that was requested and has not ended, the oldest first. Damage of a session is not checked
+/// here, and rows without a valid id are left out.
+pub(crate) fn under_way(db: &Connection) -> Result<Vec<SessionId>, JournalError> {
+    // Each root is requested once and ends once.
+    let mut find = db.prepare_cached(
+        "SELECT id FROM session
+         WHERE (SELECT count(*) FILTER (WHERE body LIKE '{\"requested\":%')
+                       > count(*) FILTER (WHERE body LIKE '{\"ended\":%')
+                FROM session_fact WHERE session = id)
+         ORDER BY created_at, id",
+    )?;
+    let mut rows = find.query([])?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = bytes(row, 0).and_then(|id| String::from_utf8_lossy(id).parse().ok());
+        sessions.extend(id);
+    }
+    Ok(sessions)
+}
+
 fn session_row(row: &Row<'_>) -> Option<SessionRow> {
     let text = |column| bytes(row, column).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     Some(SessionRow {

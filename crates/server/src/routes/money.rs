@@ -104,7 +104,10 @@ pub(crate) async fn settle(
         return invoice(&app, &session, &result).await.map(Json);
     }
     if *app.journal().folded_account(&session).await?.kind() != SessionKind::Play {
-        return Err(Problem::conflict("real_money", "The session has real money: pay its invoice with a Lightning wallet."));
+        return Err(Problem::conflict(
+            "real_money",
+            "The session has real money: pay its invoice with a Lightning wallet.",
+        ));
     }
     if app.offer_of(&session).await?.needs_operator() && caller != Caller::Operator {
         let detail = "The team of this session works with a model that costs real money, so only the operator of this server may \
@@ -145,12 +148,20 @@ pub(crate) async fn refund(
         return refunded(&app, &session, &result).await.map(taken);
     }
     let result = match (app.journal().folded_account(&session).await?.kind(), new.invoice) {
-        (SessionKind::Play, None) => app.journal().return_play_money(&session, key).await.map_err(Into::into).map(|money| money.get().to_string()),
+        (SessionKind::Play, None) => app
+            .journal()
+            .return_play_money(&session, key)
+            .await
+            .map_err(Into::into)
+            .map(|money| money.get().to_string()),
         (SessionKind::Wallet(_), Some(invoice)) => {
             app.hall().refund_once(&session, &invoice, key).await.map(|refund| refund.payment.to_string())
         }
         (SessionKind::Play, Some(_)) => {
-            return Err(Problem::conflict("play_money", "The session has play money: it goes back without an invoice."));
+            return Err(Problem::conflict(
+                "play_money",
+                "The session has play money: it goes back without an invoice.",
+            ));
         }
         (SessionKind::Wallet(_), None) => {
             return Err(Problem::unprocessable("invoice", "A Lightning invoice is needed: where should the money go?"));

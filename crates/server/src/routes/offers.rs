@@ -101,5 +101,6 @@ pub(crate) async fn make_session(
 /// Returns an amount in satoshis, if a person can mean it.
 pub(crate) fn amount(sats: u64) -> Result<Msat, Problem> {
     let money = Msat::from_sat(sats).ok().filter(|money| *money > Msat::ZERO);
-    money.ok_or_else(|| Problem::unprocessable("amount", "An amount is at least 1 sat, and at most 21 million bitcoin."))
+    money
+        .ok_or_else(|| Problem::unprocessable("amount", "An amount is at least 1 sat, and at most 21 million bitcoin."))
 }

@@ -9,7 +9,8 @@ use axum::response::Response;
 use guildhall::kernel::{self, Hash, Msat, TextRef};
 use guildhall::local::Cursor;
 use guildhall::{
-    ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeContract, TreeRoot, Waits, WorkState,
+    ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeContract, TreeRoot, Waits,
+    WorkState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -240,7 +241,8 @@ pub(crate) async fn tree(
     Reader { session, .. }: Reader,
     query: Result<Query<At>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let Query(At { at }) = query.map_err(|_| Problem::bad_request("The only parameter is `at`, the id of an event."))?;
+    let Query(At { at }) =
+        query.map_err(|_| Problem::bad_request("The only parameter is `at`, the id of an event."))?;
     let at = at.as_deref().map(parse_cursor).transpose()?;
     let (tree, at) = tree_at(&app, &session, at).await?;
     let mut view = serde_json::to_value(&tree).map_err(Problem::internal)?;

@@ -66,7 +66,8 @@ pub(crate) async fn request(
     let account = app.journal().folded_account(&session).await?;
     let work = offer.work(new.task);
     // Later requests of a session continue the conversation.
-    let work = if account.next_root() == Path::root(1) { work.within(session.clone()) } else { work.after(session.clone()) };
+    let work =
+        if account.next_root() == Path::root(1) { work.within(session.clone()) } else { work.after(session.clone()) };
     let work = match budget {
         Some(budget) => work.budget(budget),
         None => work,
