@@ -1,14 +1,16 @@
-//! The live demo: a model that is the rehearsal with a pause before each reply, so that people can watch a team at work, read and
-//! stop it. It needs no key and costs nothing.
+//! The live demo: a model that is the rehearsal with pauses around each reply, so that people can watch a team at work, read and stop
+//! it. It needs no key and costs nothing.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use guildhall::Rehearsal;
 use guildhall::agent::{Attempt, Billing, Delta, Model, Prompt, Task, Watch};
 
-/// The pause before each reply. It differs from call to call, so that agents do not move in step.
-const PAUSE_MIN: Duration = Duration::from_millis(1_000);
-const PAUSE_MAX: Duration = Duration::from_millis(2_000);
+/// How long the model seems to think before a reply, and to write it. Both differ from call to call, so that agents do not move in
+/// step. A request of the demo's team has about twelve replies one after another.
+const THINKS: Range<u64> = 1_000..2_000;
+const WRITES: Range<u64> = 1_000..2_000;
 
 /// How long the model seems to read before it thinks.
 const READS: Duration = Duration::from_millis(200);
@@ -31,15 +33,17 @@ impl Model for LiveDemo {
             watch(Delta::Asking);
             tokio::time::sleep(READS).await;
             watch(Delta::Thinking);
-            tokio::time::sleep(pause(prompt) - READS).await;
-            Rehearsal.ask(prompt, watch).await
+            tokio::time::sleep(pause(prompt, THINKS)).await;
+            let attempt = Rehearsal.ask(prompt, watch).await;
+            tokio::time::sleep(pause(prompt, WRITES)).await;
+            attempt
         })
     }
 }
 
-/// The pause before a reply, from the name of the call alone: a repeated call takes as long as the first.
-fn pause(prompt: &Prompt) -> Duration {
-    let spread = u64::try_from((PAUSE_MAX - PAUSE_MIN).as_millis()).expect("a short time");
+/// A pause in milliseconds within a range, from the name of the call alone: a repeated call takes as long as the first.
+fn pause(prompt: &Prompt, range: Range<u64>) -> Duration {
+    let spread = range.end - range.start;
     let mixed = prompt.key.to_string().bytes().fold(7, |mixed: u64, byte| (mixed * 31 + u64::from(byte)) % spread);
-    PAUSE_MIN + Duration::from_millis(mixed)
+    Duration::from_millis(range.start + mixed)
 }

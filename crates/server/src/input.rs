@@ -9,7 +9,7 @@ use guildhall::kernel::Hash;
 use guildhall::local::{RequestKey, hash_text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::error::Category;
+use serde_json::Value;
 
 use crate::problem::Problem;
 
@@ -34,12 +34,14 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Input<T> {
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", detail));
         }
         let bytes = read(request.into_body()).await?;
-        serde_json::from_slice(&bytes).map(Input).map_err(|why| match why.classify() {
-            Category::Syntax | Category::Eof | Category::Io => {
-                Problem::bad_request(format!("The body is not valid JSON: {why}."))
-            }
-            Category::Data => Problem::unprocessable("invalid", format!("The body has the wrong form: {why}.")),
-        })
+        let not_json = |why| Problem::bad_request(format!("The body is not valid JSON: {why}."));
+        let body: Value = serde_json::from_slice(&bytes).map_err(not_json)?;
+        // A list would be taken for the fields of an object.
+        if !body.is_object() {
+            return Err(Problem::unprocessable("invalid", "The body has the wrong form: it is not a JSON object."));
+        }
+        let invalid = |why| Problem::unprocessable("invalid", format!("The body has the wrong form: {why}."));
+        T::deserialize(body).map(Input).map_err(invalid)
     }
 }
 

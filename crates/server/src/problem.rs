@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use guildhall::kernel::{Msat, SessionError};
+use guildhall::kernel::{Msat, Refusal, SessionError};
 use guildhall::local::{JournalError, ServedError};
 use guildhall::{HallError, WalletError};
 use serde::Serialize;
@@ -182,6 +182,11 @@ impl From<HallError> for Problem {
             HallError::Journal(why) => why.into(),
             HallError::Account(why) => why.into(),
             HallError::Wallet(why) => why.into(),
+            HallError::Refused(Refusal::Money { asked, minimum, .. }) => Problem::new(
+                StatusCode::PAYMENT_REQUIRED,
+                "balance_too_low",
+                format!("A budget of {} is too small: a request needs at least {}.", sats(asked), sats(minimum)),
+            ),
             HallError::Refused(why) => Problem::unprocessable("refused", why.to_string()),
             HallError::NotEnded(_) | HallError::ContinuedElsewhere(_) => Problem::busy(),
             HallError::HasEnded(_) | HallError::NothingToResume(_) | HallError::NoWorkYet(_) => {

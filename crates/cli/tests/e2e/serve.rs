@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::crew::{always, delegates, enlist, first, hires};
-use crate::house::{House, Wire, says, wait_for};
+use crate::crew::{always, delegates, enlist, first, hires, stalls};
+use crate::house::{House, Known, Wire, says, wait_for};
 use crate::serving::{Event, Server};
 
-/// A house that offers its crew in play money, with a model on this machine.
+/// A house that offers its crew in play money.
 pub(crate) fn house_with_offer(rules: &Value) -> House {
-    let house = House::new(Wire::OpenAi, rules);
+    let house = House::scripted(Wire::OpenAi, Known::ByVariables, json!({"rules": rules}));
     enlist(&house, &[("lead", &hires(&["clerk"])), ("clerk", "")]);
     offer(&house, "");
     house
@@ -95,7 +95,7 @@ fn a_session_is_steered_while_it_works_and_continued_afterwards() {
     let house = house_with_offer(&json!([
         first("lead", delegates("clerk", "Find the date.", 100)),
         always("lead", says("The meeting is on Tuesday.")),
-        {"when": {"agent": "You are clerk.", "nth_of_agent": 1}, "then": {"reply": {"text": "Wednesday."}, "delay_ms": 600_000}},
+        first("clerk", stalls()),
         always("clerk", says("Tuesday.")),
     ]));
     let server = Server::start(&house);
@@ -146,8 +146,7 @@ fn a_session_is_steered_while_it_works_and_continued_afterwards() {
 #[test]
 fn events_resume_after_any_id_and_the_tree_at_the_end_is_the_same() {
     let house = house_with_offer(&one_hire_each());
-    offer_is_public(&house);
-    let server = Server::start(&house);
+    let server = Server::start_unbilled(&house);
     let session = server.funded("crew", 1000);
     let live = session.events(None);
     session.ask("When is the meeting?", None);
@@ -176,12 +175,6 @@ fn events_resume_after_any_id_and_the_tree_at_the_end_is_the_same() {
         refused.expect_problem(400, "bad_request");
     }
     server.stop().expect(0);
-}
-
-/// Lets everybody use the offer: its model costs nothing.
-pub(crate) fn offer_is_public(house: &House) {
-    let config = house.read_config().replace("input = 1\noutput = 5", "input = 0\noutput = 0");
-    house.write_config(&config);
 }
 
 #[test]

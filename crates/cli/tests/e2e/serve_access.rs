@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::house::{House, Wire, wait_for};
-use crate::serve::{house_with_offer, offer_is_public, one_hire_each};
+use crate::serve::{house_with_offer, one_hire_each};
 use crate::serving::{Client, Events, Server, Session};
 
 /// The routes of a session, with a valid body for those that take one.
@@ -162,8 +162,7 @@ fn rebinding_and_foreign_origins_are_refused() {
 #[test]
 fn no_token_in_any_url_or_log() {
     let house = house_with_offer(&one_hire_each());
-    offer_is_public(&house);
-    let server = Server::start(&house);
+    let server = Server::start_unbilled(&house);
     let session = server.funded("crew", 1000);
     let viewer = session.post("viewers", &json!({})).expect(201);
     let (token, link) = (viewer["token"].as_str().unwrap(), viewer["link"].as_str().unwrap());
@@ -218,8 +217,7 @@ fn the_operator_s_token_is_for_its_owner_alone_and_stays_the_same() {
 #[test]
 fn foreign_text_hash_yields_nothing() {
     let house = house_with_offer(&one_hire_each());
-    offer_is_public(&house);
-    let server = Server::start(&house);
+    let server = Server::start_unbilled(&house);
     let (session, other) = (server.funded("crew", 1000), server.funded("crew", 1000));
     session.ask("When is the meeting?", None);
     let state = session.ended();
@@ -263,8 +261,7 @@ fn foreign_text_hash_yields_nothing() {
 #[test]
 fn a_budget_above_the_balance_is_refused() {
     let house = house_with_offer(&one_hire_each());
-    offer_is_public(&house);
-    let server = Server::start(&house);
+    let server = Server::start_unbilled(&house);
     let session = server.funded("crew", 1000);
     let refused = session.post("requests", &json!({"task": "When?", "budget_sats": 1001}));
     let detail = refused.expect_problem(402, "balance_too_low");

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use serde_json::{Value, json};
 
 use crate::house::{House, Wire, wait_for};
-use crate::serve::{house_with_offer, offer_is_public, one_hire_each};
+use crate::serve::{house_with_offer, one_hire_each};
 use crate::serving::Server;
 
 #[test]
@@ -127,8 +127,7 @@ fn too_many_unpaid_sessions_streams_and_requests_are_refused() {
 #[test]
 fn two_requests_at_once_start_one() {
     let house = house_with_offer(&one_hire_each());
-    offer_is_public(&house);
-    let server = Server::start(&house);
+    let server = Server::start_unbilled(&house);
     let session = server.funded("crew", 1000);
     let ask = || session.post("requests", &json!({"task": "When is the meeting?", "budget_sats": 400})).status;
     let statuses = std::thread::scope(|scope| {

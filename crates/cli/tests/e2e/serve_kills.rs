@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::house::{House, Wire, wait_for};
-use crate::serve::{house_with_offer, offer_is_public};
+use crate::crew::{always, delegates, first, slowly, stalls};
+use crate::house::{House, Wire, says, wait_for};
+use crate::serve::house_with_offer;
 use crate::serving::{Events, Server};
 
 /// How often the server is killed. `cargo xtask soak` sets more.
@@ -74,21 +75,19 @@ fn serve_survives_kills_without_losing_or_doubling_an_event() {
 
 #[test]
 fn a_server_that_is_told_to_stop_lets_its_calls_end_and_the_next_one_continues() {
-    let slow = |text: &str| json!({"reply": {"text": text}, "delay_ms": 1500});
     let house = house_with_offer(&json!([
-        crate::crew::first("lead", crate::crew::delegates("clerk", "Find the date.", 100)),
-        crate::crew::always("lead", crate::house::says("The meeting is on Tuesday.")),
-        crate::crew::always("clerk", slow("Tuesday.")),
+        first("lead", delegates("clerk", "Find the date.", 100)),
+        always("lead", says("The meeting is on Tuesday.")),
+        always("clerk", slowly(says("Tuesday."), 1500)),
     ]));
-    offer_is_public(&house);
-    let server = Server::start(&house);
+    let server = Server::start_unbilled(&house);
     let session = server.funded("crew", 1000);
     session.ask("When is the meeting?", None);
     wait_for("the request of the clerk", || (house.requests().len() == 2).then_some(()));
     let address = server.address().to_string();
     server.stop().expect(0);
     assert_eq!(house.requests().len(), 2, "no new call left");
-    let server = Server::start_with(&house, &["--addr", &address]);
+    let server = Server::start_unbilled_at(&house, &address);
     let state = session.ended();
     assert_eq!((&state["requests"][0]["state"], house.requests().len()), (&json!("done"), 3), "{state}");
     let ledger = session.get("ledger").expect(200);
@@ -100,7 +99,7 @@ fn a_server_that_is_told_to_stop_lets_its_calls_end_and_the_next_one_continues()
 
 #[test]
 fn sessions_of_the_command_line_are_not_resumed_by_a_server() {
-    let house = house_with_offer(&json!([{"when": {}, "then": {"reply": {"text": "x"}, "delay_ms": 600_000}}]));
+    let house = house_with_offer(&json!([{"then": stalls()}]));
     let running = house.start(&["--team", "crew", "--budget", "500sat"]);
     let id = running.session();
     wait_for("the request", || (house.requests().len() == 1).then_some(()));

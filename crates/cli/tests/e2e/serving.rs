@@ -27,12 +27,23 @@ impl Server {
         Server::start_with(house, &["--addr", "127.0.0.1:0"])
     }
 
+    /// Starts a server whose model nobody bills.
+    pub(crate) fn start_unbilled(house: &House) -> Server {
+        Server::start_unbilled_at(house, "127.0.0.1:0")
+    }
+
+    pub(crate) fn start_unbilled_at(house: &House, address: &str) -> Server {
+        let mut command = house.command(&["serve", "--addr", address]);
+        command.env_remove("OPENAI_API_KEY");
+        Server::of(house, Running::start(command, ""))
+    }
+
     pub(crate) fn start_with(house: &House, more: &[&str]) -> Server {
         let command = house.command(&[&["serve"], more].concat());
         Server::of(house, Running::start(command, ""))
     }
 
-    pub(crate) fn of(house: &House, running: Running) -> Server {
+    fn of(house: &House, running: Running) -> Server {
         running.printed("operator token: ");
         let said = running.stdout_so_far();
         let (_, address) = said.split_once("http://").unwrap();
