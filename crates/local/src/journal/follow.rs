@@ -124,7 +124,7 @@ impl Events {
             Look::Beyond => true,
             Look::Events(_) | Look::NoMore | Look::Earlier | Look::Unknown => return Ok(()),
         };
-        let (id, missing) = (session.id.clone(), session.memory().missing());
+        let (id, missing) = (session.id.clone(), session.memory().begin_read());
         if missing == Missing::Newest {
             self.journal.followers().start_checks(self.journal.readers())?;
         }

@@ -85,7 +85,12 @@ impl Checker {
 
     fn read_heads(&self, db: &Connection) -> Result<(), JournalError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        let mut find = db.prepare_cached("SELECT facts, account, commands FROM session_head WHERE session = ?1")?;
+        // The number of open commands is not used. With it, the check fails as soon as the inbox can't be read, and not when the
+        // next order is lost.
+        let mut find = db.prepare_cached(
+            "SELECT facts, account, commands, (SELECT count(*) FROM inbox WHERE session = ?1 AND done = 0)
+             FROM session_head WHERE session = ?1",
+        )?;
         let number = |row: &Row<'_>, column| row.get::<_, i64>(column).map(i64::cast_unsigned);
         let read = |row: &Row<'_>| Ok((Cursor { facts: number(row, 0)?, account: number(row, 1)? }, number(row, 2)?));
         for session in self.shared.all() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use guildhall_kernel::{Hash, SessionId, TextRef};
+use guildhall_kernel::{Hash, SessionId, Stored, TextRef};
 use tokio::sync::watch;
 
 use super::check::Checker;
@@ -208,10 +208,10 @@ impl Announcer {
         &self,
         session: &SessionId,
         account: u64,
-        facts: impl Iterator<Item = guildhall_kernel::Stored>,
+        facts: impl Iterator<Item = Stored>,
         texts: &[(TextRef, Vec<u8>)],
     ) {
-        let event = |stored: guildhall_kernel::Stored| {
+        let event = |stored: Stored| {
             let id = Cursor { facts: stored.seq, account };
             (id, EventKind::Fact(stored.into()))
         };

@@ -20,14 +20,23 @@ const NEWEST_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The newest events of a session.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// `None` until the newest events were read from the database.
-    run: Option<Run>,
+    newest: Newest,
     /// Events of this process that come after events of another process. They join the others when those were read.
     ahead: Option<Run>,
     /// The newest event that is known to be stored.
     end: Cursor,
     check: Check,
     texts: NewestTexts,
+}
+
+/// The newest events without a gap.
+#[derive(Debug)]
+enum Newest {
+    /// Nobody has asked for events yet, so none are kept.
+    NotRead,
+    /// They are being read from the database. Events that are stored meanwhile are kept.
+    Reading,
+    Read(Run),
 }
 
 /// Whether it is known what other processes have stored.
@@ -75,12 +84,15 @@ pub(super) enum Missing {
 impl Memory {
     pub(super) fn new() -> Memory {
         let texts = NewestTexts::default();
-        Memory { run: None, ahead: None, end: Cursor::START, check: Check::Worked, texts }
+        Memory { newest: Newest::NotRead, ahead: None, end: Cursor::START, check: Check::Worked, texts }
     }
 
     /// Returns what memory has from this place on.
     pub(super) fn look(&self, place: Place) -> Look {
-        let Some(run) = self.run.as_ref().filter(|_| self.check == Check::Worked) else { return Look::Lacking };
+        let Newest::Read(run) = &self.newest else { return Look::Lacking };
+        if self.check == Check::Failed {
+            return Look::Lacking;
+        }
         let found = match place {
             Place::After(at) => run.after(at),
             Place::Fact(seq) => run.starting_with(seq),
@@ -95,13 +107,23 @@ impl Memory {
         }
     }
 
-    pub(super) fn missing(&self) -> Missing {
-        self.run.as_ref().map_or(Missing::Newest, |run| Missing::After(run.last()))
+    /// Returns what to read. The caller reads it after this, and adds it.
+    pub(super) fn begin_read(&mut self) -> Missing {
+        match &self.newest {
+            Newest::Read(run) => Missing::After(run.last()),
+            Newest::NotRead | Newest::Reading => {
+                self.newest = Newest::Reading;
+                Missing::Newest
+            }
+        }
     }
 
     /// Adds what was read from the database. Returns how many events are new.
     pub(super) fn add_read(&mut self, page: Page) -> usize {
-        let run = self.run.get_or_insert_with(|| Run { before: page.before, events: VecDeque::new() });
+        let mut run = match std::mem::replace(&mut self.newest, Newest::Reading) {
+            Newest::Read(run) => run,
+            Newest::NotRead | Newest::Reading => Run { before: page.before, events: VecDeque::new() },
+        };
         // Events of this process are kept as they are: all who send them share their form.
         let own = self.ahead.as_ref().map(|ahead| ahead.before);
         let read = page.events.into_iter().take_while(|event| own.is_none_or(|own| event.id <= own));
@@ -111,6 +133,7 @@ impl Memory {
         }
         run.forget_old();
         self.end = self.end.max(run.last());
+        self.newest = Newest::Read(run);
         self.check = Check::Worked;
         added
     }
@@ -121,11 +144,13 @@ impl Memory {
         self.end = self.end.max(last.id);
         let before = first.before();
         let is_continued = |run: &Run| (run.before..=run.last()).contains(&before);
-        let run = if let Some(run) = self.run.as_mut().filter(|run| is_continued(run)) {
-            run
-        } else {
-            self.ahead = self.ahead.take().filter(is_continued);
-            self.ahead.get_or_insert_with(|| Run { before, events: VecDeque::new() })
+        let run = match &mut self.newest {
+            Newest::NotRead => return,
+            Newest::Read(run) if is_continued(run) => run,
+            Newest::Reading | Newest::Read(_) => {
+                self.ahead = self.ahead.take().filter(is_continued);
+                self.ahead.get_or_insert_with(|| Run { before, events: VecDeque::new() })
+            }
         };
         run.extend(events);
         run.forget_old();
@@ -144,7 +169,10 @@ impl Memory {
     }
 
     pub(super) fn add_text(&mut self, hash: Hash, text: &[u8]) {
-        self.texts.add(hash, text);
+        match self.newest {
+            Newest::NotRead => {}
+            Newest::Reading | Newest::Read(_) => self.texts.add(hash, text),
+        }
     }
 
     pub(super) fn text(&self, hash: Hash) -> Option<&Vec<u8>> {
@@ -272,7 +300,9 @@ mod tests {
     #[test]
     fn events_of_this_process_join_those_that_another_process_stored_before_them() {
         let mut memory = Memory::new();
-        assert_eq!((look(&memory, 0), memory.missing()), ("Lacking".to_owned(), Missing::Newest));
+        own(&mut memory, 1..=1);
+        assert!(memory.ahead.is_none(), "nobody has asked for events yet");
+        assert_eq!((look(&memory, 0), memory.begin_read()), ("Lacking".to_owned(), Missing::Newest));
         read(&mut memory, 1..=2);
         own(&mut memory, 3..=3);
         assert_eq!((look(&memory, 1), look(&memory, 3)), ("2 3*".to_owned(), "NoMore".to_owned()));
@@ -280,7 +310,7 @@ mod tests {
         own(&mut memory, 6..=6);
         own(&mut memory, 7..=7);
         assert_eq!((look(&memory, 2), look(&memory, 3)), ("3*".to_owned(), "Lacking".to_owned()));
-        assert_eq!(memory.missing(), Missing::After(at(3)));
+        assert_eq!(memory.begin_read(), Missing::After(at(3)));
         assert_eq!(read(&mut memory, 4..=6), 4);
         assert_eq!(look(&memory, 2), "3* 4 5 6* 7*");
     }
@@ -288,6 +318,7 @@ mod tests {
     #[test]
     fn an_event_that_was_read_before_it_is_announced_is_not_doubled() {
         let mut memory = Memory::new();
+        memory.begin_read();
         own(&mut memory, 3..=3);
         read(&mut memory, 1..=4);
         assert_eq!(look(&memory, 0), "1 2 3*", "the events of this process are kept, and 4 was not announced yet");
