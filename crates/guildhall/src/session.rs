@@ -110,7 +110,7 @@ impl View {
     /// Reads a session. A session that was changed after it was stored is an error.
     pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
         let Contents { mut row, facts, account, account_before_form_3, head } = journal.contents(id).await?;
-        if let Some(label) = funded_label(journal, &account).await {
+        if let Some(label) = funded_label(journal, &row, &account).await {
             row.label = label;
         }
         let request = Request::newest(&account);
@@ -168,9 +168,11 @@ impl View {
 }
 
 /// The label of a session that was funded before its first request: the task of that request. Its row was stored before anybody
-/// knew the task.
-async fn funded_label(journal: &Journal, account: &[SessionFact]) -> Option<String> {
-    let Some(SessionFact::Opened { .. }) = account.first() else { return None };
+/// knew the task, so a session with play money has an empty label there.
+async fn funded_label(journal: &Journal, row: &SessionRow, account: &[SessionFact]) -> Option<String> {
+    if !row.label.is_empty() && !matches!(account.first(), Some(SessionFact::Opened { .. })) {
+        return None;
+    }
     let root = Request::first(account)?.read(journal).await.ok()?.ok()?;
     let task = stored_text(journal, root.setup.brief.task).await.ok()?;
     Some(Tasks::read(&task).map_or_else(|| label(&task), |tasks| label(&tasks.label())))

@@ -40,7 +40,7 @@ impl World {
             }
         });
         let hall = Hall::builder().project(project.path()).model("clerk", clerk, price).build().unwrap();
-        let new = NewSession { id: id(), created_at: unix_now(), project: "/ship".into(), label: "a session".into() };
+        let new = NewSession { id: id(), created_at: unix_now(), project: "/ship".into(), label: String::new() };
         hall.journal().create(new).await.unwrap();
         let funded = SessionFact::Funded { money: free, root: None, payment: None };
         let lease = hall.journal().lease(&id(), unix_now()).await.unwrap();
@@ -165,7 +165,8 @@ async fn a_top_up_moves_free_money_to_the_root() {
     assert_eq!((ended.granted, ended.late), (sat(400), Msat::ZERO));
     assert_eq!(created(&world.account().await), sat(500));
     assert!(world.account().await.contains(&SessionFact::Granted { root: Path::root(1), money: sat(300) }));
-    assert!(world.hall.session(&id()).await.unwrap().violations.is_empty());
+    let view = world.hall.session(&id()).await.unwrap();
+    assert_eq!((view.violations, view.row.label.as_str()), (Vec::new(), "When?"), "the label is the first task");
 }
 
 #[tokio::test]

@@ -132,16 +132,16 @@ async fn messages_during_unloading_are_all_read() {
     let (ends, on_end) = ends();
     let keeper = Keeper::new(on_end).unload_after(Duration::ZERO);
     let Started { session, root } = keeper.start(hall.run("Go.").open().budget(sat(5000))).await.unwrap();
-    until(async || !facts(&hall, &session).await.is_empty()).await;
-    for number in 1..=20 {
+    // Each message comes at another moment after the reply before it, while the session is being unloaded.
+    for number in 1..=40 {
+        until(async || facts(&hall, &session).await.iter().filter(|fact| fact.said().is_some()).count() == number)
+            .await;
+        for _ in 0..number * 5 {
+            tokio::task::yield_now().await;
+        }
         let message = Instruction::Message(format!("Message {number}."));
         keeper.instruct(&hall, &session, &root, message).await.unwrap();
     }
-    until(async || {
-        let facts = facts(&hall, &session).await;
-        facts.iter().filter(|fact| matches!(fact, Fact::Heard { .. })).count() == 20
-    })
-    .await;
     keeper.end(&hall, &session, Ending::Cancel).await.unwrap();
     end_of(&ends, &session).await.unwrap();
 }
@@ -253,6 +253,29 @@ async fn a_call_that_takes_longer_than_the_grace_period_is_cut_off_and_only_it_i
     let ended = world.hall.resume(&session).await.unwrap().wait().await.unwrap();
     assert_eq!(ended.text, "done");
     assert_eq!(lost(&facts(&world.hall, &session).await), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_a_hire_or_a_tool_ends_the_work_of_its_session() {
+    for (panics, in_tool) in [("You are ada", false), ("You are bob", true)] {
+        let project = tempfile::tempdir().unwrap();
+        let clerk = model_fn(move |prompt: Prompt| async move {
+            assert!(in_tool || !prompt.opening.system().starts_with(panics), "a secret of the program");
+            reply(&prompt)
+        });
+        let bell = tool_fn("ring", "Rings once.", json!({"type": "object"}), move |_: Value| async move {
+            assert!(!in_tool, "a secret of the program");
+            String::from("rung")
+        });
+        let builder = Hall::builder().project(project.path()).model("clerk", clerk, REHEARSAL_PRICE).tool(bell);
+        let hall = builder.roster(team(project.path())).build().unwrap();
+        let (ends, on_end) = ends();
+        let keeper = Keeper::new(on_end);
+        let session = keeper.start(hall.run("Go.").budget(sat(1000))).await.unwrap().session;
+        let why = end_of(&ends, &session).await.unwrap_err();
+        assert!(why.contains("fault in this program"), "{why}");
+        assert_eq!(keeper.count(), 0);
+    }
 }
 
 #[tokio::test]

@@ -64,6 +64,11 @@ async fn checked(hall: &Hall, id: &SessionId) -> Tree {
     }
     assert!(compared * 3 > events.len(), "{compared} of {} prefixes were compared", events.len());
     assert_eq!(hall.tree(id, None).await.unwrap(), tree);
+    // The state of a session has the same root, the same report and the same free money.
+    let (view, root) = (hall.session(id).await.unwrap(), tree.newest_root().unwrap());
+    assert_eq!((view.free, &view.request.unwrap().root), (tree.account.free, &root.path));
+    let report = tree.contracts[&root.path].report.as_ref();
+    assert_eq!(view.report.map(|report| report.outcome), report.map(|report| report.outcome));
     tree
 }
 
