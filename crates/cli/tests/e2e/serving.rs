@@ -38,6 +38,11 @@ impl Server {
         Server::of(house, Running::start(command, ""))
     }
 
+    /// Starts this command, which is `serve`.
+    pub(crate) fn start_command(house: &House, command: std::process::Command) -> Server {
+        Server::of(house, Running::start(command, ""))
+    }
+
     pub(crate) fn start_with(house: &House, more: &[&str]) -> Server {
         let command = house.command(&[&["serve"], more].concat());
         Server::of(house, Running::start(command, ""))

@@ -125,7 +125,7 @@ pub(crate) async fn settle(
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewRefund {
-    /// A Lightning invoice, at most what the state of the session says can be paid back. Absent for play money, where all free money
+    /// A Lightning invoice, at most `payable_msat` of the session. Absent for play money, where all free money
     /// goes back.
     #[serde(default)]
     #[schema(max_length = 7_000)]

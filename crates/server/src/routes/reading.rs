@@ -6,11 +6,11 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
-use guildhall::kernel::{self, Hash, Msat, TextRef};
+use guildhall::kernel::{self, Hash, Msat, TextRef, payable};
 use guildhall::local::Cursor;
 use guildhall::{
-    ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeContract, TreeRoot, Waits,
-    WorkState,
+    AccountKind, ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeContract, TreeRoot,
+    Waits, WorkState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -54,6 +54,8 @@ pub(crate) struct SessionView {
     state: SessionState,
     /// The money that no request has.
     free_msat: u64,
+    /// The part of the free money that can be paid back. Real money keeps a limit for the routing fee.
+    payable_msat: u64,
     /// The money of the request that is at work.
     at_work_msat: u64,
     /// The money that requests have cost.
@@ -130,11 +132,16 @@ pub(crate) async fn view(app: &App, session: &SessionId) -> Result<SessionView, 
         session: session.to_string(),
         team: app.journal().team_of(session).await?,
         money: match account.kind {
-            guildhall::AccountKind::Play => MoneyKind::Play,
-            guildhall::AccountKind::Wallet => MoneyKind::Real,
+            AccountKind::Play => MoneyKind::Play,
+            AccountKind::Wallet => MoneyKind::Real,
         },
         state: state(app, session, &tree),
         free_msat: account.free.get(),
+        payable_msat: match account.kind {
+            AccountKind::Play => account.free,
+            AccountKind::Wallet => payable(account.free),
+        }
+        .get(),
         at_work_msat: account.at_work.get(),
         spent_msat: account.spent.get(),
         withdrawn_msat: account.withdrawn.get(),
