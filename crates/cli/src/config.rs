@@ -245,6 +245,13 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_of_the_server_has_a_valid_config() {
+        let (_, config) = include_str!("../../../docs/serve.md").split_once("```toml\n").unwrap();
+        let config = Config::parse(config.split_once("```").unwrap().0).unwrap();
+        assert_eq!((config.offers["review"].money, config.serve.live_demo), (super::serve::OfferMoney::Wallet, true));
+    }
+
+    #[test]
     fn a_mistake_is_named_with_its_line() {
         for (text, says) in [
             ("modle = \"x\"", "modle"),

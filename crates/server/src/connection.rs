@@ -30,7 +30,7 @@ const CONNECTIONS_MAX: usize = 4096;
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long a client may read nothing while there is something to send.
-const STALL_TIME_MAX: Duration = Duration::from_secs(60);
+const STALL_TIME_MAX: Duration = Duration::from_mins(1);
 
 /// How many bytes of a connection's requests are kept in memory: the head of a request must fit.
 const BUFFER_BYTES_MAX: usize = 16 * 1024;
@@ -94,14 +94,14 @@ async fn connection(stream: TcpStream, peer: Peer, router: Router, mut stop: wat
 }
 
 /// A stream that fails when nothing could be written for a while.
-struct Stalling {
-    stream: TcpStream,
+struct Stalling<S> {
+    stream: S,
     /// Present while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Stalling {
-    fn new(stream: TcpStream) -> Stalling {
+impl<S> Stalling<S> {
+    fn new(stream: S) -> Stalling<S> {
         Stalling { stream, stalled: None }
     }
 
@@ -117,7 +117,7 @@ impl Stalling {
     }
 }
 
-impl AsyncRead for Stalling {
+impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -127,7 +127,7 @@ impl AsyncRead for Stalling {
     }
 }
 
-impl AsyncWrite for Stalling {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.limit(written, context)
@@ -152,5 +152,39 @@ impl AsyncWrite for Stalling {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::{Instant, sleep};
+
+    use super::{STALL_TIME_MAX, Stalling};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_never_reads_loses_its_connection() {
+        let (server, _client) = duplex(16);
+        let mut server = Stalling::new(server);
+        server.write_all(&[0; 16]).await.unwrap();
+        let start = Instant::now();
+        let stalled = server.write_all(b"x").await.unwrap_err();
+        assert_eq!((stalled.kind(), start.elapsed()), (ErrorKind::TimedOut, STALL_TIME_MAX));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_slowly_keeps_its_connection() {
+        let (server, mut client) = duplex(16);
+        let mut server = Stalling::new(server);
+        let reading = tokio::spawn(async move {
+            for _ in 0..10 {
+                sleep(STALL_TIME_MAX.mul_f32(0.9)).await;
+                client.read_exact(&mut [0; 16]).await.unwrap();
+            }
+        });
+        server.write_all(&[0; 160]).await.unwrap();
+        reading.await.unwrap();
     }
 }

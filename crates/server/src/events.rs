@@ -11,6 +11,7 @@ use guildhall::kernel::{Hash, SessionFact, Stored, TextKind, TextRef};
 use guildhall::local::{AccountFact, Cursor, Event, EventKind, Journal, JournalError, is_readable, texts_named};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, interval_at};
 
@@ -69,14 +70,7 @@ pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
         let part = tokio::select! {
             biased;
             () = until_stop(&mut stopping) => break,
-            revoked = revoked.recv() => match revoked {
-                Ok(revoked) if is_of(&caller, &revoked) => break,
-                Ok(_) => continue,
-                Err(RecvError::Lagged(_)) => {
-                    if is_revoked(&app, &caller).await { break } else { continue }
-                }
-                Err(RecvError::Closed) => break,
-            },
+            () = until_revoked(&app, &caller, &mut revoked) => break,
             event = events.next() => match event {
                 Ok(event) => match encoded(app.journal(), &event).await {
                     Ok(part) => {
@@ -102,14 +96,20 @@ pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
     drop(guard);
 }
 
-fn is_of(caller: &Caller, (session, number): &(SessionId, u64)) -> bool {
-    matches!(caller, Caller::Viewer(own, own_number) if own == session && own_number == number)
-}
-
-async fn is_revoked(app: &App, caller: &Caller) -> bool {
-    let Caller::Viewer(session, number) = caller else { return false };
-    // A journal that can't be read now ends the stream: the client comes back and is asked again.
-    app.journal().is_revoked(session, *number).await.unwrap_or(true)
+/// Waits until the token of the caller is revoked.
+async fn until_revoked(app: &App, caller: &Caller, revoked: &mut Receiver<(SessionId, u64)>) {
+    let Caller::Viewer(session, number) = caller else { return std::future::pending().await };
+    loop {
+        let is_revoked = match revoked.recv().await {
+            Ok((of, revoked)) => of == *session && revoked == *number,
+            // A journal that can't be read now ends the stream: the client comes back and is asked again.
+            Err(RecvError::Lagged(_)) => app.journal().is_revoked(session, *number).await.unwrap_or(true),
+            Err(RecvError::Closed) => true,
+        };
+        if is_revoked {
+            return;
+        }
+    }
 }
 
 /// Returns an event in the form of the stream.

@@ -7,6 +7,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -46,7 +47,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
 fn check(app: &App, request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
     // An address with a host counts instead of the header.
-    let host = request.uri().authority().map(|authority| authority.as_str()).or_else(|| single(headers, &HOST));
+    let host = request.uri().authority().map(Authority::as_str).or_else(|| single(headers, &HOST));
     if !host.is_some_and(|host| app.sites().is_host(host)) {
         return Err(Problem::forbidden("This server does not serve this host."));
     }

@@ -58,6 +58,7 @@ impl Problem {
     }
 
     /// A failure of this server. The caller learns nothing about its inside; the operator finds the reason in the log.
+    #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands over the error")]
     pub(crate) fn internal(why: impl ToString) -> Problem {
         let detail = "Something failed inside the server, and its operator finds the reason in the server's log. Everything that \
                       was stored before is kept.";
@@ -65,7 +66,7 @@ impl Problem {
         Problem { for_log: Some(why.to_string()), ..Problem::new(status, "internal", detail) }
     }
 
-    fn unavailable(code: &'static str, detail: &str, why: impl ToString) -> Problem {
+    fn unavailable(code: &'static str, detail: &str, why: &impl ToString) -> Problem {
         let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);
         Problem { for_log: Some(why.to_string()), retry_after_s: Some(10), ..problem }
     }
@@ -201,10 +202,10 @@ impl From<HallError> for Problem {
                 Problem::unprocessable("too_much", "The sum would exceed 21 million bitcoin.")
             }
             why @ (HallError::Models(_) | HallError::Project(_)) => {
-                Problem::unavailable("team_unavailable", "The team can't work at the moment.", why)
+                Problem::unavailable("team_unavailable", "The team can't work at the moment.", &why)
             }
             why @ HallError::Stopping => {
-                Problem::unavailable("stopping", "The server is stopping. Try again in a moment.", why)
+                Problem::unavailable("stopping", "The server is stopping. Try again in a moment.", &why)
             }
             why @ (HallError::SessionEngine(_)
             | HallError::Crashed(_)
@@ -278,7 +279,7 @@ impl From<JournalError> for Problem {
             | JournalError::InUse { .. }) => Problem::unavailable(
                 "journal_stopped",
                 "The server can't store anything at the moment. Everything that was stored before is kept.",
-                why,
+                &why,
             ),
             why @ (JournalError::Treasury(_)
             | JournalError::Damaged { .. }
@@ -351,7 +352,7 @@ impl From<WalletError> for Problem {
             | WalletError::Busy(_)) => Problem::unavailable(
                 "wallet_unavailable",
                 "The wallet of this hall can't be used at the moment. No money was moved.",
-                why,
+                &why,
             ),
             why @ (WalletError::NoPayment(_) | WalletError::WasPaid(_) | WalletError::WrongPreimage) => {
                 Problem::internal(why)

@@ -1,4 +1,4 @@
-//! The routes, and their description in OpenAPI, which is made from the same functions and types.
+//! The routes, and their description in `OpenAPI`, which is made from the same functions and types.
 
 pub(crate) mod events;
 pub(crate) mod money;

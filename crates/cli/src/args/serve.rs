@@ -19,7 +19,7 @@ pub(crate) struct ServeArgs {
     /// The address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     pub(crate) addr: SocketAddr,
-    /// The address at which others reach this server, such as https://hall.example.com. Needed for every --addr but a loopback
+    /// The address at which others reach this server, such as `https://hall.example.com`. Needed for every --addr but a loopback
     /// address, because requests for other hosts are refused
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) public: Vec<String>,

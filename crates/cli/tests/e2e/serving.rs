@@ -190,15 +190,10 @@ impl Client {
             usual.extend([("Content-Type", "application/json".to_owned()), ("Content-Length", length.to_string())]);
         }
         usual.retain(|(name, _)| headers.iter().all(|(own, _)| !own.eq_ignore_ascii_case(name)));
-        let mut head = format!("{method} {path} HTTP/1.1\r\n");
-        for (name, value) in usual {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str("\r\n");
-        head.into_bytes()
+        let own = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let usual = usual.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let lines: String = usual.chain(own).collect();
+        format!("{method} {path} HTTP/1.1\r\n{lines}\r\n").into_bytes()
     }
 }
 
