@@ -25,10 +25,13 @@ pub struct Serving {
 }
 
 impl Serving {
+    fn unpaid_since(&self, now: UnixMs) -> UnixMs {
+        UnixMs(now.0.saturating_sub(u64::try_from(self.unpaid_for.as_millis()).unwrap_or(u64::MAX)))
+    }
+
     pub(crate) fn new_session(self, session: NewSession, funding: NewFunding) -> NewServed {
-        let Serving { team, owner, unpaid_max, unpaid_for } = self;
-        let unpaid_ms = u64::try_from(unpaid_for.as_millis()).unwrap_or(u64::MAX);
-        let unpaid_since = UnixMs(session.created_at.0.saturating_sub(unpaid_ms));
+        let unpaid_since = self.unpaid_since(session.created_at);
+        let Serving { team, owner, unpaid_max, .. } = self;
         NewServed { session, team, owner, funding, unpaid_max, unpaid_since }
     }
 }
@@ -53,6 +56,9 @@ impl Hall {
     /// Makes a session with the money of the wallet for somebody else, with its first invoice.
     #[cfg(feature = "lightning")]
     pub async fn serve_wallet(&self, serving: Serving, money: Msat) -> Result<Funding, HallError> {
+        // This is checked again when the session is made. This check is early, so that nobody can make the wallet's server make
+        // invoices without end.
+        self.journal().require_unpaid_below(serving.unpaid_max, serving.unpaid_since(unix_now())).await?;
         self.make_invoice(Receiver::Served(serving), money, None).await
     }
 }

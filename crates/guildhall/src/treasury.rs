@@ -7,6 +7,8 @@ mod refund;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use guildhall_kernel::{
@@ -167,12 +169,22 @@ pub(crate) struct WalletSettings {
     pub(crate) admin_key: Option<WalletKey>,
     pub(crate) payees: BTreeMap<PayeeName, Payee>,
     pub(crate) limits: TreasuryLimits,
+    /// Whether a task of this process asks the wallet for everything that is due. Then work needs no such task of its own. All halls
+    /// of one journal share this.
+    pub(crate) is_kept: Arc<AtomicBool>,
 }
 
 /// A task that asks the wallet for everything that is due. Dropping it stops the task; everything that is needed to continue is
 /// stored.
 pub struct BookKeeping {
     _worker: TreasuryWorker,
+    is_kept: Arc<AtomicBool>,
+}
+
+impl Drop for BookKeeping {
+    fn drop(&mut self) {
+        self.is_kept.store(false, Ordering::Release);
+    }
 }
 
 /// The hall's wallet, as it is shown.
@@ -269,7 +281,11 @@ impl Hall {
     /// returned value is dropped. `None` if no wallet is connected, or there is no key for it.
     pub async fn keep_books(&self) -> Result<Option<BookKeeping>, HallError> {
         let is_connected = self.treasury().await?.wallet().is_some() && self.wallet_settings().invoice_key.is_some();
-        Ok(is_connected.then(|| BookKeeping { _worker: TreasuryWorker::start(self) }))
+        Ok(is_connected.then(|| {
+            let is_kept = Arc::clone(&self.wallet_settings().is_kept);
+            is_kept.store(true, Ordering::Release);
+            BookKeeping { _worker: TreasuryWorker::start(self), is_kept }
+        }))
     }
 
     /// Returns the state of the treasury.
@@ -301,14 +317,17 @@ impl Hall {
 
     /// Returns the money of all sessions with the money of a wallet, as far as it is not spent.
     async fn owed_to_sessions(&self) -> Result<Msat, HallError> {
-        let mut owed = Msat::ZERO;
-        for row in self.journal().sessions().await? {
-            let account = self.journal().folded_account(&row.id).await?;
-            if let SessionKind::Wallet(_) = account.kind() {
-                owed = owed.plus(account.unspent()).unwrap_or(Msat::SUPPLY);
+        let sum = self.journal().snapshot(|snapshot| {
+            let mut owed = Msat::ZERO;
+            for row in snapshot.sessions()? {
+                let account = snapshot.account(&row.id)?;
+                if let SessionKind::Wallet(_) = account.kind() {
+                    owed = owed.plus(account.unspent()).unwrap_or(Msat::SUPPLY);
+                }
             }
-        }
-        Ok(owed)
+            Ok(owed)
+        });
+        Ok(sum.await?)
     }
 
     /// Returns the client of the hall's wallet, and proves that the keys are those of that wallet: another wallet would take the

@@ -83,6 +83,19 @@ fn as_list<S: Serializer>(contracts: &BTreeMap<Path, TreeContract>, serializer: 
 }
 
 impl Hall {
+    /// Adds the events to a tree that have happened since.
+    pub async fn read_on(&self, id: &SessionId, tree: &mut Tree) -> Result<(), HallError> {
+        loop {
+            let page = self.journal().events(id, tree.at, EVENTS_PER_PAGE).await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for event in &page {
+                tree.apply(event);
+            }
+        }
+    }
+
     /// Returns the tree of a session, now or at an earlier event. It is an error if the session has no event with this id.
     pub async fn tree(&self, id: &SessionId, at: Option<Cursor>) -> Result<Tree, HallError> {
         if let Some(at) = at {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use guildhall::kernel::Path;
 use guildhall::kernel::{Hash, Msat};
 use guildhall::local::Journal;
-use guildhall::{Ended, Hall, HallError, Keeper, SessionId};
-use tokio::sync::{broadcast, mpsc, watch};
+use guildhall::{Ended, Hall, HallError, Keeper, SessionId, Tree};
+use tokio::sync::{OwnedMutexGuard, broadcast, mpsc, watch};
 
 use crate::activity::Activities;
 use crate::guard::Sites;
@@ -20,6 +20,7 @@ use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::rates::{Buckets, Rate};
 use crate::token::Token;
+use crate::trees::Trees;
 
 /// The ends of work: what it cost, or why it stopped.
 pub(crate) type Endings = mpsc::UnboundedReceiver<(SessionId, Result<Msat, String>)>;
@@ -90,6 +91,7 @@ struct Inner {
     metrics: Metrics,
     costs: Costs,
     activities: Activities,
+    trees: Trees,
     public: Buckets<Option<IpAddr>>,
     clients: Buckets<Option<IpAddr>>,
     revoked: broadcast::Sender<(SessionId, u64)>,
@@ -129,6 +131,7 @@ impl App {
             metrics: Metrics::default(),
             costs,
             activities,
+            trees: Trees::default(),
             public: Buckets::new(limits.public),
             clients: Buckets::new(limits.client),
             revoked: broadcast::Sender::new(REVOKED_MAX),
@@ -167,6 +170,11 @@ impl App {
 
     pub(crate) fn costs(&self) -> &Costs {
         &self.0.costs
+    }
+
+    /// The tree of a session as it is now.
+    pub(crate) async fn tree(&self, session: &SessionId) -> Result<OwnedMutexGuard<Tree>, HallError> {
+        self.0.trees.newest(self.hall(), session).await
     }
 
     pub(crate) fn activities(&self) -> &Activities {
@@ -237,12 +245,14 @@ impl App {
     }
 
     /// Resumes the work of all sessions of this server that was under way when the last server ended.
-    pub(crate) async fn resume_all(&self) -> Result<(), HallError> {
-        let under_way = self.journal().under_way().await?;
-        for (session, team) in self.journal().served_sessions().await? {
-            if !under_way.contains(&session) {
-                continue;
-            }
+    pub(crate) async fn resume_all(&self) {
+        let under_way = match self.journal().under_way().await {
+            Ok(under_way) => under_way,
+            Err(why) => return self.log(&format!("no session is resumed: {why}")),
+        };
+        for session in under_way {
+            // A session without a team belongs to somebody at a terminal.
+            let Ok(Some(team)) = self.journal().team_of(&session).await else { continue };
             let Some(offer) = self.offer(&team) else {
                 self.log(&format!("session {session} is not resumed: its team {team} is not offered any more"));
                 continue;
@@ -253,7 +263,6 @@ impl App {
                 Err(why) => self.log(&format!("session {session} is not resumed: {why}")),
             }
         }
-        Ok(())
     }
 
     pub(crate) fn gauges(&self) -> Gauges {

@@ -25,6 +25,7 @@ mod replay;
 mod routes;
 mod server;
 mod token;
+mod trees;
 
 pub use activity::Activities;
 pub use app::{Limits, LogFn, Settings};

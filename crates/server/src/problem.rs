@@ -320,6 +320,10 @@ impl From<ServedError> for Problem {
             ServedError::InvoiceExpired { number, .. } => {
                 Problem::conflict("expired", format!("Invoice {number} has expired. Make another one."))
             }
+            ServedError::TooManyInvoices { most, .. } => Problem::conflict(
+                "too_many_invoices",
+                format!("The session has {most} open invoices, the most that a session can have. Settle one first."),
+            ),
             ServedError::TooManyTokens { most, .. } => Problem::conflict(
                 "too_many_tokens",
                 format!("The session has {most} tokens, the most that a session can have. Revoke one first."),

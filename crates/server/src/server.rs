@@ -37,14 +37,19 @@ impl Server {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), HallError> {
         let Server { app, endings } = self;
         let _books = app.hall().keep_books().await?;
-        app.resume_all().await?;
         let serving = connection::serve(listener, router(app.clone()), app.stopping());
         let mut serving = std::pin::pin!(serving);
         let mut noting = std::pin::pin!(app.note_endings(endings));
+        // Many sessions take a while, and those who watch do not have to wait for it.
+        let resuming = async {
+            app.resume_all().await;
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
             () = stop => {}
             () = serving.as_mut() => {}
             () = noting.as_mut() => {}
+            () = resuming => {}
         }
         app.log("stopping: no new call leaves, and those under way get 20 s");
         app.stop();

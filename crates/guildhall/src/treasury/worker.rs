@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use guildhall_kernel::{
@@ -62,6 +63,9 @@ impl TreasuryWorker {
 
     /// Starts a worker if a session has the money of a wallet.
     pub(crate) async fn start_for(hall: &Hall, session: &SessionId) -> Result<Option<TreasuryWorker>, HallError> {
+        if hall.wallet_settings().is_kept.load(Ordering::Acquire) {
+            return Ok(None);
+        }
         let account = hall.journal().folded_account(session).await?;
         Ok((*account.kind() != SessionKind::Play).then(|| TreasuryWorker::start(hall)))
     }

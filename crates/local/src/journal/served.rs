@@ -128,6 +128,14 @@ pub enum ServedError {
         /// The number.
         number: u64,
     },
+    /// The session has as many open invoices as it may have.
+    #[error("session {session} has {most} open invoices, the most that a session can have: settle one first")]
+    TooManyInvoices {
+        /// The session.
+        session: SessionId,
+        /// The limit.
+        most: usize,
+    },
     /// The session has as many tokens as it may have.
     #[error("session {session} has {most} tokens, the most that a session can have: revoke one first")]
     TooManyTokens {
@@ -137,6 +145,9 @@ pub enum ServedError {
         most: u64,
     },
 }
+
+/// The most invoices in play money of a session that can be settled.
+const OPEN_INVOICES_MAX: usize = 100;
 
 /// The most tokens of a session that are not revoked.
 pub const TOKENS_MAX: u64 = 100;
@@ -165,6 +176,15 @@ impl Journal {
             Ok(())
         };
         self.writer()?.run(0, work, |()| {}).await
+    }
+
+    /// Returns an error if as many sessions wait for their first money as may wait.
+    pub async fn require_unpaid_below(&self, most: u32, since: UnixMs) -> Result<(), JournalError> {
+        let work = move |db: &Connection| {
+            let is_below = unpaid(db, since)? < most;
+            if is_below { Ok(()) } else { Err(ServedError::TooManyUnpaid { most }.into()) }
+        };
+        self.readers().read(work).await
     }
 
     /// Returns the team of a session, if a server made the session for somebody else.
@@ -284,6 +304,11 @@ impl Journal {
         let work = move |change: &mut Change<'_>| {
             require_session(change.db, &session)?;
             change.require_unused(&session, key)?;
+            let open = play_invoices(change.db, &session)?;
+            let open = open.iter().filter(|invoice| invoice.paid_at.is_none() && invoice.expires > unix_now()).count();
+            if open >= OPEN_INVOICES_MAX {
+                return Err(ServedError::TooManyInvoices { session, most: OPEN_INVOICES_MAX }.into());
+            }
             let mut newest =
                 change.db.prepare_cached("SELECT coalesce(max(number), 0) FROM play_invoice WHERE session = ?1")?;
             let number = newest.query_row([session.as_str()], |row| row.get::<_, i64>(0))?.cast_unsigned() + 1;

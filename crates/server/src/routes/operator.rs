@@ -5,13 +5,15 @@ use axum::extract::{Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use guildhall::WorkState;
+use guildhall::kernel::{Msat, SessionKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::App;
 use crate::caller::Operator;
+use crate::offer::MoneyKind;
 use crate::problem::{Problem, ReadProblems};
-use crate::routes::reading::{SessionView, view};
 
 /// The most sessions in one answer.
 const SESSIONS_MAX: usize = 100;
@@ -29,19 +31,53 @@ pub(crate) struct Part {
 
 /// The sessions that this server made, the newest first, at most 100.
 #[utoipa::path(get, path = "/api/sessions", tag = "operator", security(("token" = [])), params(Part),
-    responses((status = 200, body = Vec<SessionView>), ReadProblems))]
+    responses((status = 200, body = Vec<SessionLine>), ReadProblems))]
 pub(crate) async fn sessions(
     State(app): State<App>,
     _: Operator,
     query: Result<Query<Part>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<Vec<SessionView>>, Problem> {
+) -> Result<Json<Vec<SessionLine>>, Problem> {
     let Query(Part { skip }) = query.map_err(|_| Problem::bad_request("The only parameter is `skip`, a number."))?;
     let skip = usize::try_from(skip.unwrap_or(0)).unwrap_or(usize::MAX);
-    let mut views = Vec::new();
-    for (id, _) in app.journal().served_sessions().await?.into_iter().skip(skip).take(SESSIONS_MAX) {
-        views.push(view(&app, &id).await?);
+    let mut lines = Vec::new();
+    for (id, team) in app.journal().served_sessions().await?.into_iter().skip(skip).take(SESSIONS_MAX) {
+        let account = app.journal().folded_account(&id).await?;
+        lines.push(SessionLine {
+            money: match account.kind() {
+                SessionKind::Play => MoneyKind::Play,
+                SessionKind::Wallet(_) => MoneyKind::Real,
+            },
+            team,
+            requests: account.next_root().ordinal() - 1,
+            is_at_work: account.at_work() > Msat::ZERO,
+            is_loaded: !matches!(app.keeper().state(&id), WorkState::NotLoaded),
+            free_msat: account.free().get(),
+            spent_msat: account.spent().get(),
+            session: id.to_string(),
+        });
     }
-    Ok(Json(views))
+    Ok(Json(lines))
+}
+
+/// A session in the list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionLine {
+    /// The session.
+    session: String,
+    /// Its team.
+    team: String,
+    /// Play or real money.
+    money: MoneyKind,
+    /// How many requests it has had.
+    requests: u32,
+    /// Whether a request has money and has not ended.
+    is_at_work: bool,
+    /// Whether the session is in memory.
+    is_loaded: bool,
+    /// The money that no request has.
+    free_msat: u64,
+    /// The money that requests have cost.
+    spent_msat: u64,
 }
 
 /// Whether the server works.

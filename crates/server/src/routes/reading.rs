@@ -7,13 +7,12 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use guildhall::kernel::{self, Hash, Msat, TextRef, payable};
-use guildhall::local::Cursor;
 use guildhall::{
     AccountKind, ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeContract, TreeRoot,
     Waits, WorkState,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::App;
@@ -118,17 +117,14 @@ pub(crate) async fn session(
     State(app): State<App>,
     Reader { session, .. }: Reader,
 ) -> Result<Json<SessionView>, Problem> {
-    Ok(Json(view(&app, &session).await?))
-}
-
-pub(crate) async fn view(app: &App, session: &SessionId) -> Result<SessionView, Problem> {
-    let (tree, at) = tree_at(app, session, None).await?;
+    let (app, session) = (&app, &session);
+    let tree = app.tree(session).await?;
     let account = &tree.account;
     let mut requests = Vec::new();
     for root in &account.roots {
         requests.push(request(app, &tree, root).await?);
     }
-    Ok(SessionView {
+    let view = SessionView {
         session: session.to_string(),
         team: app.journal().team_of(session).await?,
         money: match account.kind {
@@ -147,12 +143,13 @@ pub(crate) async fn view(app: &App, session: &SessionId) -> Result<SessionView, 
         withdrawn_msat: account.withdrawn.get(),
         invoices: open_invoices(app, session).await?,
         requests,
-        newest_event: at.to_string(),
+        newest_event: tree.at.to_string(),
         agents: cast_of(app, session).await?,
-    })
+    };
+    Ok(Json(view))
 }
 
-pub(crate) fn state(app: &App, session: &SessionId, tree: &Tree) -> SessionState {
+fn state(app: &App, session: &SessionId, tree: &Tree) -> SessionState {
     let is_at_work = tree.newest_root().is_some_and(|root| root.state == RootState::AtWork);
     match (app.keeper().state(session), is_at_work) {
         (_, false) if tree.account.funded == Msat::ZERO => SessionState::Unpaid,
@@ -251,18 +248,11 @@ pub(crate) async fn tree(
     let Query(At { at }) =
         query.map_err(|_| Problem::bad_request("The only parameter is `at`, the id of an event."))?;
     let at = at.as_deref().map(parse_cursor).transpose()?;
-    let (tree, at) = tree_at(&app, &session, at).await?;
-    let mut view = serde_json::to_value(&tree).map_err(Problem::internal)?;
-    view["at"] = json!(at);
-    Ok(Json(view))
-}
-
-async fn tree_at(app: &App, session: &SessionId, at: Option<Cursor>) -> Result<(Tree, Cursor), Problem> {
-    let at = match at {
-        Some(at) => at,
-        None => app.journal().end(session).await?,
+    let view = match at {
+        None => serde_json::to_value(&*app.tree(&session).await?),
+        Some(at) => serde_json::to_value(app.hall().tree(&session, Some(at)).await?),
     };
-    Ok((app.hall().tree(session, Some(at)).await?, at))
+    Ok(Json(view.map_err(Problem::internal)?))
 }
 
 /// Money that moved.
