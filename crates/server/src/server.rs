@@ -51,7 +51,6 @@ impl Server {
             () = noting.as_mut() => {}
             () = resuming => {}
         }
-        app.log("stopping: no new call leaves, and those under way get 20 s");
         app.stop();
         let stopped = async { tokio::join!(serving, app.keeper().shut_down(LAST_CALLS_MAX)) };
         tokio::select! {

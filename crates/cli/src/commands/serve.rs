@@ -9,7 +9,8 @@ use guildhall::local::{Replays, create_private_dir, open_regular, private_file, 
 use guildhall::{AgentName, Hall, REHEARSAL_PRICE, Roster};
 use guildhall_server::{Activities, Limits, LiveDemo, MoneyKind, Offer, Rate, Server, Settings, Sites, Token};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 use crate::args::serve::ServeArgs;
 use crate::commands::demo::{QUESTION, write_example};
@@ -68,7 +69,22 @@ pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failur
     let server = Server::new(hall, offers, activities, settings).await?;
     out(&format!("serving {offered} at http://{address}"))?;
     out(&format!("operator token: {}", token_file.display()))?;
-    server.serve(listener, told_to_stop()?).await?;
+    let (mut signals, stop) = (Signals::listen()?, Notify::new());
+    let mut serving = std::pin::pin!(server.serve(listener, stop.notified()));
+    tokio::select! {
+        ended = serving.as_mut() => ended?,
+        () = signals.next() => {
+            stop.notify_one();
+            note("stopping: no new call leaves, and those under way get 20 s. Press Ctrl-C again to stop immediately");
+            tokio::select! {
+                ended = serving => ended?,
+                () = signals.next() => {
+                    note("stopped immediately; calls that were under way stay reserved. The next `guildhall serve` continues the work");
+                    return Ok(Exit::Interrupted);
+                }
+            }
+        }
+    }
     note("stopped; the next `guildhall serve` continues the work");
     Ok(Exit::Done)
 }
@@ -213,17 +229,26 @@ fn operator_token(world: &World) -> Result<(Token, PathBuf), Failure> {
     }
 }
 
-/// Waits for Ctrl-C or for the order of the system to end.
-fn told_to_stop() -> Result<impl Future<Output = ()>, Failure> {
-    let failed = |why| Failure::failed(format!("can't listen to signals: {why}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    Ok(async move {
+/// The signals that tell this process to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Signals, Failure> {
+        let failed = |why| Failure::failed(format!("can't listen to signals: {why}"));
+        let listen = |kind| signal(kind).map_err(failed);
+        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// Waits for Ctrl-C, or for the order of the system to end.
+    async fn next(&mut self) {
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
-    })
+    }
 }
 
 #[cfg(test)]

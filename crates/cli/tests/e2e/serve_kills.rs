@@ -112,3 +112,16 @@ fn sessions_of_the_command_line_are_not_resumed_by_a_server() {
     assert_eq!(house.requests().len(), 1);
     server.stop().expect(0);
 }
+
+#[test]
+fn a_second_ctrl_c_stops_a_server_at_once() {
+    let house = house_with_offer(&json!([{"then": stalls()}]));
+    let server = Server::start_unbilled(&house);
+    let session = server.funded("crew", 1000);
+    session.ask("When is the meeting?", None);
+    wait_for("the request", || (house.requests().len() == 1).then_some(()));
+    server.running().interrupt();
+    server.running().showed("Press Ctrl-C again to stop immediately");
+    server.running().interrupt();
+    server.ended().expect(130).says("stopped immediately");
+}

@@ -102,6 +102,11 @@ impl Server {
         self.running.end()
     }
 
+    /// Waits for the end of the server.
+    pub(crate) fn ended(self) -> Ended {
+        self.running.end()
+    }
+
     pub(crate) fn kill(self) -> Ended {
         self.running.kill()
     }
