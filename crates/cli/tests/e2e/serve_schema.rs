@@ -1,4 +1,4 @@
-//! schemathesis makes thousands of requests from the OpenAPI description, right and wrong ones. Every reply must be one that the
+//! schemathesis makes thousands of requests from the `OpenAPI` description, right and wrong ones. Every reply must be one that the
 //! description has.
 //!
 //! `GUILDHALL_SCHEMA_SECONDS` sets how long this takes, and `GUILDHALL_SCHEMA_SEED` repeats the requests of an earlier run.
@@ -105,10 +105,8 @@ fn write_settings(folder: &Path, at_work: &[Session], unpaid: &Session) {
         ("events", json!(["0.0", "0.1", "0.2", "1.3", state["newest_event"]])),
         ("teams", json!(["demo", "crew"])),
     ];
-    let mut settings = include_str!("serve_schema/schemathesis.toml").to_owned();
-    for (name, values) in dictionaries {
-        settings.push_str(&format!("\n[dictionaries.{name}]\nvalues = {values}\n"));
-    }
+    let dictionaries = dictionaries.map(|(name, values)| format!("\n[dictionaries.{name}]\nvalues = {values}\n"));
+    let settings = include_str!("serve_schema/schemathesis.toml").to_owned() + &dictionaries.concat();
     fs::write(folder.join("schemathesis.toml"), settings).unwrap();
     fs::write(folder.join("hooks.py"), include_str!("serve_schema/hooks.py")).unwrap();
 }
