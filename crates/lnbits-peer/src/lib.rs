@@ -2,13 +2,15 @@
 //! loses, delays and falsifies replies.
 //!
 //! The first use installs LNbits from `PyPI` into the user's cache directory. Without Python 3.11 or 3.12, or without `PyPI`,
-//! [`LnbitsPeer::available`] says what could not be tried.
+//! [`LnbitsPeer::available`] says what could not be tried. [`PythonProgram`] installs other programs for tests in the same way.
 
 mod http;
 mod install;
 mod proxy;
+mod python;
 mod server;
 
-pub use install::{LNBITS_VERSION, Unavailable};
+pub use install::LNBITS_VERSION;
 pub use proxy::{Fault, Proxy, Times};
+pub use python::{Installed, PythonProgram, Unavailable};
 pub use server::{Funding, LnbitsPeer, PeerWallet};

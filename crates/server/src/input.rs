@@ -9,7 +9,10 @@ use guildhall::kernel::Hash;
 use guildhall::local::{RequestKey, hash_text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::problem::Problem;
 
@@ -35,13 +38,23 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Input<T> {
         }
         let bytes = read(request.into_body()).await?;
         let not_json = |why| Problem::bad_request(format!("The body is not valid JSON: {why}."));
-        let body: Value = serde_json::from_slice(&bytes).map_err(not_json)?;
         // A list would be taken for the fields of an object.
-        if !body.is_object() {
+        let Value::Object(mut body) = serde_json::from_slice(&bytes).map_err(not_json)? else {
             return Err(Problem::unprocessable("invalid", "The body has the wrong form: it is not a JSON object."));
-        }
+        };
+        write_integers(&mut body);
         let invalid = |why| Problem::unprocessable("invalid", format!("The body has the wrong form: {why}."));
         T::deserialize(body).map(Input).map_err(invalid)
+    }
+}
+
+/// Writes `5.0` as `5`: in JSON both are the same number, and some programs write an amount with a fraction of zero.
+fn write_integers(body: &mut Map<String, Value>) {
+    for field in body.values_mut().filter(|field| field.is_f64()) {
+        let text = field.as_f64().filter(|float| float.fract() == 0.0).map(|float| format!("{float:.0}"));
+        if let Some(whole) = text.and_then(|text| text.parse::<u64>().ok()) {
+            *field = whole.into();
+        }
     }
 }
 
@@ -78,10 +91,41 @@ impl<S: Sync> FromRequestParts<S> for Key {
     }
 }
 
+impl IntoParams for Key {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        let text = text.min_length(Some(1)).max_length(Some(KEY_BYTES_MAX)).pattern(Some("^[!-~]+$"));
+        let header = ParameterBuilder::new().name("Idempotency-Key").parameter_in(ParameterIn::Header);
+        let what = "The same key with the same body has its effect once";
+        vec![header.description(Some(what)).schema(Some(text)).build()]
+    }
+}
+
 impl Key {
     /// Returns the key for a request: the same key can't be used for something else.
     pub(crate) fn of(&self, route: &str, body: &impl Serialize) -> Option<RequestKey> {
         let asked = serde_json::to_string(&(route, body)).expect("the body of a request is JSON");
         self.0.map(|key| RequestKey { key, request: hash_text(asked.as_bytes()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::write_integers;
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_fraction_of_zero() {
+        let check = |written: Value, read: Value| {
+            let Value::Object(mut body) = json!({"amount_sats": written}) else { panic!("an object") };
+            write_integers(&mut body);
+            assert_eq!(body["amount_sats"], read);
+        };
+        check(json!(5.0), json!(5));
+        check(json!(2.1e15), json!(2_100_000_000_000_000_u64));
+        for same in [json!(5), json!(5.5), json!(-1.0), json!(1e30), json!("5.0"), json!(null)] {
+            check(same.clone(), same);
+        }
     }
 }

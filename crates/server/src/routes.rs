@@ -82,3 +82,23 @@ pub(crate) fn router(app: App) -> Router {
         .layer(from_fn_with_state(app.clone(), guard))
         .with_state(app)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::openapi;
+
+    /// `GOLDEN=write cargo test -p guildhall-server` writes the file again.
+    #[test]
+    fn the_committed_description_is_the_one_of_the_routes() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        if std::env::var("GOLDEN").as_deref() == Ok("write") {
+            fs::write(&path, openapi()).unwrap();
+        }
+        let committed = fs::read_to_string(&path).unwrap();
+        let same = "docs/openapi.json is old: GOLDEN=write cargo test -p guildhall-server";
+        assert!(committed == openapi(), "{same}");
+    }
+}

@@ -35,6 +35,7 @@ mod serve;
 mod serve_access;
 mod serve_input;
 mod serve_kills;
+mod serve_schema;
 mod serve_wallet;
 mod serving;
 mod shares;

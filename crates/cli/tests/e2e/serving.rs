@@ -70,6 +70,10 @@ impl Server {
         Client { address: self.address, token: None }
     }
 
+    pub(crate) fn operator_token(&self) -> &str {
+        &self.operator
+    }
+
     pub(crate) fn operator(&self) -> Client {
         self.with_token(&self.operator)
     }

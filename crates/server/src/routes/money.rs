@@ -20,14 +20,14 @@ use crate::replay::{at_the_same_time, earlier};
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewInvoice {
-    /// The amount.
-    #[schema(example = 500, minimum = 1, maximum = 10_000_000)]
+    /// The amount. The operator may allow less.
+    #[schema(example = 500, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
     amount_sats: u64,
 }
 
 /// Makes another invoice for the session.
 #[utoipa::path(post, path = "/api/sessions/{id}/fund", tag = "money", security(("token" = [])),
-    params(("id" = String, Path, description = "The session"), ("Idempotency-Key" = Option<String>, Header)),
+    params(("id" = String, Path, description = "The session"), Key),
     request_body = NewInvoice, responses((status = 201, body = InvoiceView), WriteProblems))]
 pub(crate) async fn fund(
     State(app): State<App>,
@@ -91,7 +91,7 @@ pub(crate) struct Settle {
 
 /// Settles an invoice in play money: the session has its money from now on.
 #[utoipa::path(post, path = "/api/sessions/{id}/settle", tag = "money", security(("token" = [])),
-    params(("id" = String, Path, description = "The session"), ("Idempotency-Key" = Option<String>, Header)),
+    params(("id" = String, Path, description = "The session"), Key),
     request_body = Settle, responses((status = 200, body = InvoiceView), WriteProblems))]
 pub(crate) async fn settle(
     State(app): State<App>,
@@ -134,7 +134,7 @@ pub(crate) struct NewRefund {
 
 /// Pays free money of the session back.
 #[utoipa::path(post, path = "/api/sessions/{id}/refund", tag = "money", security(("token" = [])),
-    params(("id" = String, Path, description = "The session"), ("Idempotency-Key" = Option<String>, Header)),
+    params(("id" = String, Path, description = "The session"), Key),
     request_body = NewRefund, responses((status = 202, body = RefundView), WriteProblems))]
 pub(crate) async fn refund(
     State(app): State<App>,

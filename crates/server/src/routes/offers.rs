@@ -31,8 +31,8 @@ pub(crate) struct NewSession {
     /// The name of an offer.
     #[schema(example = "demo", max_length = 100)]
     team: String,
-    /// The amount of the first invoice.
-    #[schema(example = 500, minimum = 1, maximum = 10_000_000)]
+    /// The amount of the first invoice. The operator may allow less.
+    #[schema(example = 500, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
     amount_sats: u64,
 }
 

@@ -25,7 +25,7 @@ const SESSIONS_MAX: usize = 100;
 pub(crate) struct Part {
     /// How many sessions to skip.
     #[serde(default)]
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 4_294_967_295_u64, value_type = Option<u64>)]
     skip: Option<u32>,
 }
 

@@ -232,7 +232,7 @@ pub(crate) async fn cast_of(app: &App, session: &SessionId) -> Result<Vec<CastMe
 #[into_params(parameter_in = Query)]
 pub(crate) struct At {
     /// The id of an event, such as `5.2`. Without it, the newest.
-    #[param(example = "5.2")]
+    #[param(example = "5.2", pattern = r"^(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})$")]
     at: Option<String>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct NewRequest {
     task: String,
     /// The most that it may cost. It comes out of the session's free money. Without it, all free money.
     #[serde(default)]
-    #[schema(example = 200, minimum = 1, maximum = 10_000_000)]
+    #[schema(example = 200, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
     budget_sats: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct RequestTaken {
 
 /// Asks the team to do something. One request at a time.
 #[utoipa::path(post, path = "/api/sessions/{id}/requests", tag = "session", security(("token" = [])),
-    params(("id" = String, Path, description = "The session"), ("Idempotency-Key" = Option<String>, Header)),
+    params(("id" = String, Path, description = "The session"), Key),
     request_body = NewRequest, responses((status = 202, body = RequestTaken), WriteProblems))]
 pub(crate) async fn request(
     State(app): State<App>,
@@ -123,7 +123,7 @@ pub(crate) struct Stop {
 
 /// Stops a contract with all below it, or the whole request.
 #[utoipa::path(post, path = "/api/sessions/{id}/stop", tag = "session", security(("token" = [])),
-    params(("id" = String, Path, description = "The session"), ("Idempotency-Key" = Option<String>, Header)),
+    params(("id" = String, Path, description = "The session"), Key),
     request_body = Stop, responses((status = 202, body = OrderTaken), WriteProblems))]
 pub(crate) async fn stop(
     State(app): State<App>,
@@ -154,7 +154,7 @@ pub(crate) struct Message {
 
 /// Tells an agent something. It reads the message in its next turn.
 #[utoipa::path(post, path = "/api/sessions/{id}/message", tag = "session", security(("token" = [])),
-    params(("id" = String, Path, description = "The session"), ("Idempotency-Key" = Option<String>, Header)),
+    params(("id" = String, Path, description = "The session"), Key),
     request_body = Message, responses((status = 202, body = OrderTaken), WriteProblems))]
 pub(crate) async fn message(
     State(app): State<App>,
@@ -178,13 +178,13 @@ pub(crate) struct TopUp {
     #[schema(example = "1.2", max_length = 400)]
     contract: Option<String>,
     /// The amount. It comes out of the session's free money.
-    #[schema(example = 100, minimum = 1, maximum = 10_000_000)]
+    #[schema(example = 100, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
     amount_sats: u64,
 }
 
 /// Gives a contract more of the session's free money.
 #[utoipa::path(post, path = "/api/sessions/{id}/topup", tag = "session", security(("token" = [])),
-    params(("id" = String, Path, description = "The session"), ("Idempotency-Key" = Option<String>, Header)),
+    params(("id" = String, Path, description = "The session"), Key),
     request_body = TopUp, responses((status = 202, body = OrderTaken), WriteProblems))]
 pub(crate) async fn top_up(
     State(app): State<App>,
