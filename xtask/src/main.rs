@@ -22,6 +22,9 @@ const SOAK_SCHEDULES: &str = "10000000";
 /// only writes to the journal. `cargo xtask test` kills a tenth as often.
 const SOAK_KILLS: &str = "200";
 
+/// How often a soak kills a server with teams at work. `cargo xtask test` kills it four times.
+const SOAK_SERVE_KILLS: &str = "20";
+
 /// For how many seconds a soak makes requests to the server with schemathesis. `cargo xtask test` takes a third.
 const SOAK_SCHEMA_SECONDS: &str = "180";
 
@@ -34,8 +37,8 @@ cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and ch
 cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules of contracts, and as many of
                                payments); then stores and reads back 50,000 contracts with all kinds of replies; then kills
                                the program 200 times with one agent running, 200 times with a tree of agents, 200 times while
-                               it pays (within one wallet server, and between two), and 200 times while it only writes;
-                               then makes requests to `guildhall serve` with schemathesis for three minutes
+                               it pays (within one wallet server, and between two), 20 times while it serves, and 200 times
+                               while it only writes; then makes requests to `guildhall serve` with schemathesis for three minutes
 cargo xtask prices             makes the price table again, after an update of the crate genai-prices
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 cargo xtask bench -- wire [ARGS...]
@@ -101,7 +104,7 @@ fn soak(schedules: &str) -> Outcome {
     let replies = ["test", "-p", "guildhall", "--test", "guildhall", "--", "fuzz::"];
     run(cargo(&replies).env("GUILDHALL_CASES", SOAK_REPLIES))?;
     let kills = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "killed::", "killed_trees::", "survives_kills"];
-    run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS))?;
+    run(cargo(&kills).env("GUILDHALL_ROUNDS", SOAK_KILLS).env("GUILDHALL_SERVE_KILLS", SOAK_SERVE_KILLS))?;
     let writes = ["test", "-p", "guildhall-local", "--test", "local", "--", "journal::crash::"];
     run(cargo(&writes).env("GUILDHALL_ROUNDS", SOAK_KILLS))?;
     let requests = ["test", "-p", "guildhall-cli", "--test", "e2e", "--", "serve_schema::"];
