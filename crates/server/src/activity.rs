@@ -21,8 +21,8 @@ pub struct Activities(Arc<Mutex<HashMap<SessionId, Watched>>>);
 
 struct Watched {
     sender: broadcast::Sender<Bytes>,
-    /// The newest activity of each call. It is sent once.
-    newest: HashMap<AskKey, Does>,
+    /// The newest activity of each contract, which makes one request at a time. It is sent once.
+    newest: HashMap<Path, (AskId, Does)>,
 }
 
 /// What an agent does.
@@ -75,12 +75,10 @@ impl Activities {
         };
         let mut all = self.lock();
         let Some(watched) = all.get_mut(session).filter(|watched| watched.sender.receiver_count() > 0) else { return };
-        if watched.newest.get(ask) == Some(&does) {
+        if watched.newest.get(&ask.contract) == Some(&(ask.ask, does)) {
             return;
         }
-        // A contract makes one request at a time, so its earlier requests are over.
-        watched.newest.retain(|earlier, _| earlier.contract != ask.contract);
-        watched.newest.insert(ask.clone(), does);
+        watched.newest.insert(ask.contract.clone(), (ask.ask, does));
         let activity = Activity { contract: &ask.contract, ask: ask.ask, does };
         let data = serde_json::to_string(&activity).expect("an activity is JSON");
         // A viewer that has just gone is not told.

@@ -1,5 +1,7 @@
 //! What a caller sends: JSON of limited size, without unknown fields, and an optional idempotency key.
 
+use std::time::Duration;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
@@ -10,6 +12,7 @@ use guildhall::local::{RequestKey, hash_text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -18,6 +21,9 @@ use crate::problem::Problem;
 
 /// The longest body of a request.
 pub(crate) const BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// How long a client may take to send the body of a request.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The longest idempotency key.
 const KEY_BYTES_MAX: usize = 255;
@@ -65,7 +71,11 @@ fn is_json(request: &Request) -> bool {
 }
 
 async fn read(body: Body) -> Result<axum::body::Bytes, Problem> {
-    to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+    let Ok(read) = timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await else {
+        let detail = "The body did not arrive in time.";
+        return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail));
+    };
+    read.map_err(|_| {
         let detail = format!("The body could not be read, or has more than {BODY_BYTES_MAX} bytes.");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     })

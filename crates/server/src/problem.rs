@@ -120,6 +120,7 @@ const READ: &[StatusCode] = &[
 
 const WRITE: &[StatusCode] = &[
     StatusCode::PAYMENT_REQUIRED,
+    StatusCode::REQUEST_TIMEOUT,
     StatusCode::PAYLOAD_TOO_LARGE,
     StatusCode::UNSUPPORTED_MEDIA_TYPE,
     StatusCode::UNPROCESSABLE_ENTITY,
