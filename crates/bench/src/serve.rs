@@ -27,8 +27,8 @@ const SMALL_RUNS: usize = 1;
 
 const KIB: f64 = 1024.0;
 
-/// A reply and its call are four facts: 20 facts a second.
-const TURN_MS: u64 = 200;
+/// A reply and its call are four facts: at least 20 facts a second, with the pause before the first reply.
+const TURN_MS: u64 = 190;
 
 /// How long before its first reply a paced session is asked.
 const LEAD_MS: u64 = 500;
@@ -116,17 +116,27 @@ pub(crate) fn run(serve: Serve) -> Result<(), String> {
     page.map_or(Ok(()), |page| page.write(&results))
 }
 
+/// A server whose work has ended, with its viewers.
+struct Watched {
+    server: Server,
+    _fake: Fake,
+    sessions: Vec<Session>,
+    viewers: Viewers,
+    /// The memory of the server in bytes.
+    memory: f64,
+}
+
+impl Watched {
+    /// The memory per viewer beyond that of a server that did the same work without viewers.
+    fn memory_kib_beyond(&self, alone: &Watched, viewers: usize) -> f64 {
+        (self.memory - alone.memory) / float(viewers as u64) / KIB
+    }
+}
+
 struct Bench<'a> {
     guildhall: &'a Path,
     scratch: &'a Path,
     size: &'a Size,
-}
-
-/// What came of work that was watched.
-struct Watched {
-    viewers: Viewers,
-    /// The memory of the server with its viewers at the end of the work, less that before they came, per viewer.
-    memory_kib: f64,
 }
 
 impl Bench<'_> {
@@ -137,58 +147,63 @@ impl Bench<'_> {
 
     /// Many viewers of one session at work, and then at rest.
     fn one_session(&self, values: &mut Values) -> Result<(), String> {
-        let (mut server, _fake) = self.server(0)?;
-        let sessions = [server.session(OFFERS[0])?];
-        let watched = self.paced(&mut server, &sessions, self.size.viewers)?;
+        let alone = self.paced(1, 0)?;
+        let watched = self.paced(1, self.size.viewers)?;
         let latencies = Latencies::of(&watched.viewers);
         values.add(Key::OneRate, latencies.rate);
         values.add(Key::OneMedian, latencies.percentile_ms(50));
         values.add(Key::OneP99, latencies.percentile_ms(99));
         values.add(Key::OneHighest, latencies.percentile_ms(100));
-        values.add(Key::OneMemory, watched.memory_kib);
+        values.add(Key::OneMemory, watched.memory_kib_beyond(&alone, self.size.viewers));
+        values.add(Key::IdleReads, float(self.reads_at_rest(watched)?));
+        Ok(())
+    }
 
+    /// How often the server reads its database while its sessions are at rest. Any read is an error.
+    fn reads_at_rest(&self, Watched { mut server, sessions, viewers, .. }: Watched) -> Result<u64, String> {
         thread::sleep(REST);
         let before = server.reads()?;
         thread::sleep(self.size.idle);
         let reads = server.reads()? - before;
-        values.add(Key::IdleReads, float(reads));
         if reads > 0 {
             return Err(format!("the server read its database {reads} times while its only session was at rest"));
         }
-        server.received(&watched.viewers, &sessions)
+        server.received(&viewers, &sessions)?;
+        Ok(reads)
     }
 
     fn many_sessions(&self, values: &mut Values) -> Result<(), String> {
-        let (mut server, _fake) = self.server(0)?;
-        let offers = OFFERS.into_iter().cycle().take(self.size.sessions);
-        let sessions = offers.map(|offer| server.session(offer)).collect::<Result<Vec<_>, _>>()?;
-        let watched = self.paced(&mut server, &sessions, self.size.each)?;
+        let Size { sessions, each, .. } = *self.size;
+        let alone = self.paced(sessions, 0)?;
+        let watched = self.paced(sessions, each)?;
         let latencies = Latencies::of(&watched.viewers);
         values.add(Key::ManyRate, latencies.rate);
         values.add(Key::ManyMedian, latencies.percentile_ms(50));
         values.add(Key::ManyP99, latencies.percentile_ms(99));
         values.add(Key::ManyHighest, latencies.percentile_ms(100));
-        values.add(Key::ManyMemory, watched.memory_kib);
+        values.add(Key::ManyMemory, watched.memory_kib_beyond(&alone, sessions * each));
         Ok(())
     }
 
-    /// Work at a steady pace in each session, with viewers.
-    fn paced(&self, server: &mut Server, sessions: &[Session], each: usize) -> Result<Watched, String> {
-        let before = server.memory()?;
-        let viewers = server.watch(sessions, each, 0)?;
+    /// Work at a steady pace in so many sessions, with so many viewers of each.
+    fn paced(&self, sessions: usize, each: usize) -> Result<Watched, String> {
+        let (mut server, fake) = self.server(0)?;
+        let offers = OFFERS.into_iter().cycle().take(sessions);
+        let sessions = offers.map(|offer| server.session(offer)).collect::<Result<Vec<_>, _>>()?;
+        let viewers = server.watch(&sessions, each, 0)?;
         let turns = u64::try_from(self.size.work.as_millis()).unwrap_or(u64::MAX) / TURN_MS;
         let start_ms = now_us() / 1000 + LEAD_MS;
-        for (number, session) in (0..).zip(sessions) {
+        for (number, session) in (0..).zip(&sessions) {
             // The sessions do not reply at the same moment.
             let shift_ms = TURN_MS * number / sessions.len() as u64;
             let pace = Pace { turns, every_ms: TURN_MS, start_ms: start_ms + shift_ms };
             server.request(session, &pace.task())?;
         }
         server.wait_ended(sessions.len() as u64)?;
-        server.received(&viewers, sessions)?;
+        server.received(&viewers, &sessions)?;
         sessions.iter().try_for_each(|session| server.expect_answer(session, PACE_ANSWER))?;
-        let memory_kib = (server.memory()? - before) / float((sessions.len() * each) as u64) / KIB;
-        Ok(Watched { viewers, memory_kib })
+        let memory = server.memory()?;
+        Ok(Watched { server, _fake: fake, sessions, viewers, memory })
     }
 
     /// Many agents without viewers, and with viewers of whom some never read.
