@@ -1,5 +1,5 @@
 //! A fake model: an HTTP/1.1 server on loopback that speaks Chat Completions, streamed or not, and answers the agents of a
-//! [`Tree`] at once, after a delay, or never. It runs in its own process on one thread and counts what arrives. It
+//! [`Tree`] at once, after a delay, or never, and an agent with a [`Pace`] when it is due. It runs in its own process on one thread and counts what arrives. It
 //! reads requests without parsing their JSON, so that it is much faster than the programs that are measured. These write
 //! compact JSON.
 
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
 
+use crate::pace::Pace;
 use crate::tree::Tree;
 
 /// The largest request that is accepted.
@@ -27,6 +28,9 @@ const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The most output tokens of a reply. A bill above the limit of the request would be refused.
 const OUTPUT_TOKENS_MAX: usize = 4000;
+
+/// The answer of an agent with a pace.
+pub(crate) const PACE_ANSWER: &str = "done";
 
 /// How long to wait until all agents wait: a program that has failed would be waited for without end.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -122,12 +126,12 @@ async fn connection(mut stream: TcpStream, behaviour: &FakeBehaviour, seen: &Ref
             }
         }
         let body = &buffer[head..head + length];
-        let Some(asked) = Asked::read(body) else {
+        let Some(asked) = Asked::read(body, &behaviour.hires) else {
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await?;
             return Ok(());
         };
         seen.borrow_mut().arrived(&asked, length);
-        if let Some(all) = behaviour.stall.filter(|_| asked.tree.depth == 0) {
+        if let Some(all) = behaviour.stall.filter(|_| asked.is_leaf) {
             let waiting = &mut seen.borrow_mut().waiting;
             *waiting += 1;
             if *waiting == all {
@@ -135,10 +139,11 @@ async fn connection(mut stream: TcpStream, behaviour: &FakeBehaviour, seen: &Ref
             }
             break;
         }
-        if behaviour.latency_ms > 0 {
-            sleep(Duration::from_millis(behaviour.latency_ms)).await;
+        let wait = Duration::from_millis(behaviour.latency_ms).max(asked.wait);
+        if !wait.is_zero() {
+            sleep(wait).await;
         }
-        let answer = asked.answer(&behaviour.hires, seen.borrow().requests, length);
+        let answer = asked.answer(seen.borrow().requests, length);
         stream.write_all(answer.as_bytes()).await?;
         seen.borrow_mut().answered();
         buffer.drain(..head + length);
@@ -177,7 +182,7 @@ impl Seen {
         self.requests += 1;
         self.open += 1;
         self.open_max = self.open_max.max(self.open);
-        if asked.tree.depth == 0 {
+        if asked.is_leaf {
             self.leaf_bytes = self.leaf_bytes.max(bytes as u64);
         }
     }
@@ -194,66 +199,79 @@ pub(crate) fn now_us() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A request of an agent of a tree.
+/// A request of an agent.
 struct Asked {
-    tree: Tree,
     streamed: bool,
+    /// Whether the agent is one of a tree that hires nobody.
+    is_leaf: bool,
+    /// How long the answer waits at least.
+    wait: Duration,
     says: Says,
 }
 
 /// What the model answers.
 enum Says {
-    Hire,
-    Sum(String),
-    Done,
+    Text(String),
+    Calls(Calls),
+}
+
+/// Equal calls of one tool.
+struct Calls {
+    tool: &'static str,
+    count: u64,
+    /// Written for the inside of a JSON string.
+    arguments: String,
+}
+
+impl Calls {
+    fn list_files() -> Calls {
+        Calls { tool: "list_files", count: 1, arguments: "{}".into() }
+    }
+
+    /// Calls that hire the next level of a tree.
+    fn hire(agent: &str, tree: Tree) -> Calls {
+        let task = Tree { depth: tree.depth - 1, ..tree }.task();
+        let arguments = format!(r#"{{\"specialty\":\"{agent}\",\"task\":\"{task}\"}}"#);
+        Calls { tool: "delegate_task", count: tree.fanout, arguments }
+    }
 }
 
 impl Asked {
-    fn read(body: &[u8]) -> Option<Asked> {
-        let tree = Tree::find(body)?;
+    fn read(body: &[u8], hires: &str) -> Option<Asked> {
         let streamed = memmem::find(body, b"\"stream\":true").is_some();
-        let tool = br#""role":"tool""#;
-        let mut results = memmem::find_iter(body, tool).peekable();
+        let results: Vec<usize> = memmem::find_iter(body, br#""role":"tool""#).collect();
+        if let Some(pace) = Pace::find(body) {
+            let calls = results.len() as u64;
+            let says =
+                if calls < pace.turns { Says::Calls(Calls::list_files()) } else { Says::Text(PACE_ANSWER.into()) };
+            return Some(Asked { streamed, is_leaf: false, wait: pace.wait(calls), says });
+        }
+        let tree = Tree::find(body)?;
         let says = if tree.depth == 0 {
-            Says::Done
-        } else if results.peek().is_none() {
-            Says::Hire
+            Says::Text(tree.answer())
+        } else if results.is_empty() {
+            Says::Calls(Calls::hire(hires, tree))
         } else {
-            let starts: Vec<usize> = results.collect();
-            let ends = starts.iter().skip(1).copied().chain([body.len()]);
-            Says::Sum(tree.sum(starts.iter().zip(ends).map(|(start, end)| &body[*start..end])))
+            let ends = results.iter().skip(1).copied().chain([body.len()]);
+            Says::Text(tree.sum(results.iter().zip(ends).map(|(start, end)| &body[*start..end])))
         };
-        Some(Asked { tree, streamed, says })
+        Some(Asked { streamed, is_leaf: tree.depth == 0, wait: Duration::ZERO, says })
     }
 
     /// The whole response. `number` makes the ids of calls unique.
-    fn answer(&self, hires: &str, number: u64, request_bytes: usize) -> String {
+    fn answer(&self, number: u64, request_bytes: usize) -> String {
         let head = "HTTP/1.1 200 OK\r\ncontent-type:";
         if self.streamed {
-            let body = self.stream(hires, number, request_bytes);
+            let body = self.stream(number, request_bytes);
             let size = body.len();
             format!("{head} text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{size:x}\r\n{body}\r\n0\r\n\r\n")
         } else {
-            let body = self.whole(hires, number, request_bytes);
+            let body = self.whole(number, request_bytes);
             format!("{head} application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
         }
     }
 
-    fn text(&self) -> Option<String> {
-        match &self.says {
-            Says::Hire => None,
-            Says::Sum(sum) => Some(sum.clone()),
-            Says::Done => Some(self.tree.answer()),
-        }
-    }
-
-    /// The arguments of a call that hires, as a JSON string.
-    fn arguments(&self, hires: &str) -> String {
-        let task = Tree { depth: self.tree.depth - 1, ..self.tree }.task();
-        format!(r#"{{\"specialty\":\"{hires}\",\"task\":\"{task}\"}}"#)
-    }
-
-    fn stream(&self, hires: &str, number: u64, request_bytes: usize) -> String {
+    fn stream(&self, number: u64, request_bytes: usize) -> String {
         let head =
             format!(r#"data: {{"id":"chatcmpl-{number}","object":"chat.completion.chunk","created":1,"model":"fake","#);
         let mut body = String::with_capacity(1024);
@@ -265,35 +283,37 @@ impl Asked {
             .expect("writing to a string can't fail");
         };
         push(r#"{"role":"assistant","content":""}"#, "null");
-        if let Some(text) = self.text() {
-            push(&format!(r#"{{"content":"{text}"}}"#), "null");
-            push("{}", r#""stop""#);
-        } else {
-            let arguments = self.arguments(hires);
-            for call in 0..self.tree.fanout {
-                let start = r#""type":"function","function":{"name":"delegate_task","arguments":""}"#;
-                let id = call_id(number, call);
-                push(&format!(r#"{{"tool_calls":[{{"index":{call},"id":"{id}",{start}}}]}}"#), "null");
-                let rest = format!(r#""function":{{"arguments":"{arguments}"}}"#);
-                push(&format!(r#"{{"tool_calls":[{{"index":{call},{rest}}}]}}"#), "null");
+        match &self.says {
+            Says::Text(text) => {
+                push(&format!(r#"{{"content":"{text}"}}"#), "null");
+                push("{}", r#""stop""#);
             }
-            push("{}", r#""tool_calls""#);
+            Says::Calls(Calls { tool, count, arguments }) => {
+                for call in 0..*count {
+                    let start = format!(r#""type":"function","function":{{"name":"{tool}","arguments":""}}"#);
+                    let id = call_id(number, call);
+                    push(&format!(r#"{{"tool_calls":[{{"index":{call},"id":"{id}",{start}}}]}}"#), "null");
+                    let rest = format!(r#""function":{{"arguments":"{arguments}"}}"#);
+                    push(&format!(r#"{{"tool_calls":[{{"index":{call},{rest}}}]}}"#), "null");
+                }
+                push("{}", r#""tool_calls""#);
+            }
         }
         let usage = usage(request_bytes, body.len());
         format!("{body}{head}\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]\n\n")
     }
 
-    fn whole(&self, hires: &str, number: u64, request_bytes: usize) -> String {
-        let (message, finish) = if let Some(text) = self.text() {
-            (format!(r#""content":"{text}""#), "stop")
-        } else {
-            let arguments = self.arguments(hires);
-            let call = |call: u64| {
-                let function = format!(r#""function":{{"name":"delegate_task","arguments":"{arguments}"}}"#);
-                format!(r#"{{"id":"{}","type":"function",{function}}}"#, call_id(number, call))
-            };
-            let calls: Vec<String> = (0..self.tree.fanout).map(call).collect();
-            (format!(r#""content":null,"tool_calls":[{}]"#, calls.join(",")), "tool_calls")
+    fn whole(&self, number: u64, request_bytes: usize) -> String {
+        let (message, finish) = match &self.says {
+            Says::Text(text) => (format!(r#""content":"{text}""#), "stop"),
+            Says::Calls(Calls { tool, count, arguments }) => {
+                let call = |call: u64| {
+                    let function = format!(r#""function":{{"name":"{tool}","arguments":"{arguments}"}}"#);
+                    format!(r#"{{"id":"{}","type":"function",{function}}}"#, call_id(number, call))
+                };
+                let calls: Vec<String> = (0..*count).map(call).collect();
+                (format!(r#""content":null,"tool_calls":[{}]"#, calls.join(",")), "tool_calls")
+            }
         };
         let usage = usage(request_bytes, message.len());
         format!(

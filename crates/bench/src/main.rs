@@ -1,5 +1,5 @@
 //! Measures the real binary over HTTP: trees of agents against a fake model, next to a bare client (the floor) and to rig.
-//! Run it as `cargo xtask bench -- wire`, which builds the programs. docs/benchmarks.md explains the figures.
+//! Run it as `cargo xtask bench -- wire`, which builds the programs, or as `cargo xtask bench -- serve` for the server. docs/benchmarks.md explains the figures.
 #![allow(clippy::print_stdout, reason = "a benchmark prints to stdout")]
 
 mod cases;
@@ -7,9 +7,11 @@ mod fake;
 mod figures;
 mod floor;
 mod measure;
+mod pace;
 mod plot;
 mod program;
 mod report;
+mod serve;
 mod tree;
 
 use std::path::PathBuf;
@@ -61,9 +63,11 @@ struct Cli {
     test_minutes: Option<f64>,
 }
 
-/// The programs that the benchmark starts as processes of their own.
+/// The benchmark of the server, and the programs that the benchmarks start as processes of their own.
 #[derive(Subcommand)]
 enum Part {
+    #[command(bin_name = "cargo xtask bench -- serve")]
+    Serve(serve::Serve),
     #[command(hide = true)]
     Fake(fake::FakeBehaviour),
     #[command(hide = true)]
@@ -78,6 +82,7 @@ enum Part {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.part {
+        Some(Part::Serve(serve)) => serve::run(serve),
         Some(Part::Fake(behaviour)) => fake::run(behaviour),
         Some(Part::Floor(work)) => floor::run(work),
         Some(Part::Measure { program }) => measure::run(&program),
@@ -93,7 +98,7 @@ fn main() -> ExitCode {
 }
 
 fn bench(cli: Cli) -> Result<(), String> {
-    let page = cli.write.then(Page::open).transpose()?;
+    let page = cli.write.then(|| Page::open("wire")).transpose()?;
     let guildhall = cli.guildhall.ok_or("no binary to measure: run `cargo xtask bench -- wire`")?;
     let guildhall = guildhall.canonicalize().map_err(|e| format!("{}: {e}", guildhall.display()))?;
     let rig = cli.rig.map(|rig| rig.canonicalize().map_err(|e| format!("{}: {e}", rig.display()))).transpose()?;
@@ -124,7 +129,7 @@ fn bench(cli: Cli) -> Result<(), String> {
     let results = format!("{}\n\n{}", report::machine(runs, &load), report::table(&values, &rig));
     println!("{results}");
     if let Some(page) = page {
-        page.write(&results, &values)?;
+        page.write_with_plot(&results, &values)?;
     }
     let faults = faults(&values);
     if cli.small && !faults.is_empty() {

@@ -79,10 +79,10 @@ pub(crate) enum Team {
 }
 
 /// A running fake model.
-struct Fake {
+pub(crate) struct Fake {
     child: Guard,
     output: BufReader<ChildStdout>,
-    url: String,
+    pub(crate) url: String,
 }
 
 /// The directories of guildhall: its home and a project with a team.
@@ -135,8 +135,8 @@ impl Bench {
         let mut command = self.command(directories, program, &run, &fake.url)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| format!("{}: {e}", program.name()))?;
-        let mut child = Guard(child);
-        let resident = fake.line().and_then(|_| settled(&mut child.0));
+        let child = Guard(child);
+        let resident = fake.line().and_then(|_| settled(&child.0));
         resident.map_err(|why| format!("{}, {} agents that wait: {why}", program.name(), tree.leaves()))
     }
 
@@ -240,7 +240,7 @@ impl Team {
 }
 
 /// Waits until the memory of a process stops growing, and returns it in bytes.
-fn settled(child: &mut Child) -> Result<f64, String> {
+pub(crate) fn settled(child: &Child) -> Result<f64, String> {
     let mut before = 0.0;
     for _ in 0..LOOKS_MAX {
         let resident = resident(child.id())?;
@@ -263,7 +263,7 @@ fn resident(process: u32) -> Result<f64, String> {
 }
 
 /// A process that ends with its owner.
-struct Guard(Child);
+pub(crate) struct Guard(pub(crate) Child);
 
 impl Drop for Guard {
     fn drop(&mut self) {
@@ -293,7 +293,7 @@ fn answer(program: Program, stdout: &str) -> String {
 }
 
 impl Fake {
-    fn start(behaviour: &FakeBehaviour) -> Result<Fake, String> {
+    pub(crate) fn start(behaviour: &FakeBehaviour) -> Result<Fake, String> {
         let mut command = ours("fake")?;
         command.args(["--latency-ms", &behaviour.latency_ms.to_string()]);
         command.args(["--hires", &behaviour.hires]);
@@ -316,7 +316,7 @@ impl Fake {
     }
 
     /// Ends the fake model and returns what it saw.
-    fn end(mut self) -> Result<Seen, String> {
+    pub(crate) fn end(mut self) -> Result<Seen, String> {
         drop(self.child.0.stdin.take());
         let seen = self.line()?;
         serde_json::from_str(&seen).map_err(|e| format!("the fake model: {e}: {seen}"))

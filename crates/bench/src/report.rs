@@ -12,40 +12,48 @@ use crate::program::Program;
 
 const PAGE: &str = "docs/benchmarks.md";
 const PLOT: &str = "docs/benchmarks.svg";
-const BEGIN: &str = "<!-- The next lines are written by `cargo xtask bench -- wire --write`. -->";
 const END: &str = "<!-- End of the lines that the benchmark writes. -->";
 
-/// The documentation, around the part that the benchmark writes.
+/// The documentation, around the part that a benchmark writes.
 pub(crate) struct Page {
+    begin: String,
     before: String,
     after: String,
 }
 
 impl Page {
     /// Reads the page. Fails before anything is measured if the page has no place for the results.
-    pub(crate) fn open() -> Result<Page, String> {
+    pub(crate) fn open(benchmark: &str) -> Result<Page, String> {
         let text =
             fs::read_to_string(PAGE).map_err(|e| format!("{PAGE}: {e}. Run this in the root of the checkout"))?;
-        Page::split(&text).ok_or_else(|| format!("{PAGE} must have the line `{BEGIN}` and after it the line `{END}`"))
+        Page::split(&text, benchmark)
+            .ok_or_else(|| format!("{PAGE} must have the line `{}` and after it the line `{END}`", begin(benchmark)))
     }
 
-    fn split(text: &str) -> Option<Page> {
-        let (before, rest) = text.split_once(BEGIN)?;
+    fn split(text: &str, benchmark: &str) -> Option<Page> {
+        let begin = begin(benchmark);
+        let (before, rest) = text.split_once(&begin)?;
         let (_, after) = rest.split_once(END)?;
-        Some(Page { before: before.into(), after: after.into() })
+        Some(Page { before: before.into(), after: after.into(), begin })
     }
 
     fn with(&self, results: &str) -> String {
-        format!("{}{BEGIN}\n\n{results}\n{END}{}", self.before, self.after)
+        format!("{}{}\n\n{results}\n{END}{}", self.before, self.begin, self.after)
     }
 
-    pub(crate) fn write(&self, results: &str, values: &Values) -> Result<(), String> {
-        let plotted = format!("{results}\n![How many times the floor each figure is](benchmarks.svg)\n");
-        for (file, text) in [(PAGE, self.with(&plotted)), (PLOT, plot::svg(values))] {
-            fs::write(file, text).map_err(|e| format!("{file}: {e}"))?;
-        }
-        Ok(())
+    pub(crate) fn write(&self, results: &str) -> Result<(), String> {
+        fs::write(PAGE, self.with(results)).map_err(|e| format!("{PAGE}: {e}"))
     }
+
+    pub(crate) fn write_with_plot(&self, results: &str, values: &Values) -> Result<(), String> {
+        self.write(&format!("{results}\n![How many times the floor each figure is](benchmarks.svg)\n"))?;
+        fs::write(PLOT, plot::svg(values)).map_err(|e| format!("{PLOT}: {e}"))
+    }
+}
+
+/// The line before the part that a benchmark writes.
+fn begin(benchmark: &str) -> String {
+    format!("<!-- The next lines are written by `cargo xtask bench -- {benchmark} --write`. -->")
 }
 
 /// The machine, its load and the day, without its name.
@@ -148,16 +156,20 @@ mod tests {
     use crate::figures::Key;
 
     #[test]
-    fn new_results_replace_only_the_old_ones() {
-        let page = Page::split(&format!("# Title\n{BEGIN}\nold\n{END}\nrest\n")).unwrap();
-        assert_eq!(page.with("new"), format!("# Title\n{BEGIN}\n\nnew\n{END}\nrest\n"));
-        assert!(Page::split(&format!("{END}\n{BEGIN}\n")).is_none());
+    fn new_results_replace_only_the_old_ones_of_their_benchmark() {
+        let (wire, serve) = (begin("wire"), begin("serve"));
+        let text = |one: &str, two: &str| format!("# Title\n{wire}\n{one}\n{END}\nrest\n{serve}\n{two}\n{END}\nend\n");
+        let page = |benchmark| Page::split(&text("old", "old"), benchmark).unwrap();
+        assert_eq!(page("wire").with("new"), text("\nnew", "old"));
+        assert_eq!(page("serve").with("new"), text("old", "\nnew"));
+        assert!(Page::split(&format!("{END}\n{wire}\n"), "wire").is_none());
     }
 
     #[test]
     fn the_documentation_has_a_place_for_the_results() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md");
-        assert!(Page::split(&fs::read_to_string(page).unwrap()).is_some());
+        let text = fs::read_to_string(page).unwrap();
+        assert!(Page::split(&text, "wire").is_some() && Page::split(&text, "serve").is_some());
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn done(depth: u32, leaves: u64, errors: u64) -> String {
 }
 
 /// Returns the number after the first occurrence of a name.
-fn number(text: &[u8], name: &[u8]) -> Option<u64> {
+pub(crate) fn number(text: &[u8], name: &[u8]) -> Option<u64> {
     let after = &text[memmem::find(text, name)? + name.len()..];
     let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
     std::str::from_utf8(&after[..digits]).ok()?.parse().ok()
