@@ -43,6 +43,8 @@ cargo xtask prices             makes the price table again, after an update of t
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 cargo xtask bench -- wire [ARGS...]
                                measures the real binary over HTTP, next to a bare client and to rig; `--help` lists ARGS
+cargo xtask bench -- serve [ARGS...]
+                               measures `guildhall serve` with hundreds of viewers; `--help` lists ARGS
 
 Examples:
   cargo xtask test
@@ -51,6 +53,7 @@ Examples:
   cargo xtask bench -- hall
   cargo xtask bench -- --quick
   cargo xtask bench -- wire --small
+  cargo xtask bench -- serve --small
 ";
 
 fn main() -> ExitCode {
@@ -70,6 +73,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
         ["prices"] => make_prices()?,
         ["bench", "--", "wire", extra @ ..] => wire::run(extra)?,
+        ["bench", "--", "serve", extra @ ..] => wire::run_serve(extra)?,
         ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,
         ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {

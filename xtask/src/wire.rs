@@ -1,4 +1,4 @@
-//! Builds the programs of the benchmark over HTTP and starts it. `crates/bench` measures and builds nothing.
+//! Builds the programs of the benchmarks over HTTP and starts them. `crates/bench` measures and builds nothing.
 
 use std::process::Stdio;
 
@@ -27,6 +27,16 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
             Ok(program) => bench.args(["--rig", program]),
             Err(_) => bench.args(["--no-rig", "it could not be built on this machine"]),
         };
+    }
+    run_cargo(&mut bench)
+}
+
+/// Starts the benchmark of the server.
+pub(crate) fn run_serve(args: &[&str]) -> Outcome {
+    let mut bench = cargo(&["run", "--quiet", "--release", "-p", "guildhall-bench", "--", "serve"]);
+    bench.args(args);
+    if !args.iter().any(|arg| ["--help", "-h"].contains(arg) || arg.starts_with("--guildhall")) {
+        bench.args(["--guildhall", &build(&["build", "--release", "-p", "guildhall-cli"])?]);
     }
     run_cargo(&mut bench)
 }
