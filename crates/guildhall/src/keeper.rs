@@ -175,8 +175,16 @@ impl Keeper {
         what: Instruction,
         key: Option<RequestKey>,
     ) -> Result<u64, HallError> {
+        let is_cancel = what == Instruction::End(Ending::Cancel);
         let number = hall.instruct_once(id, to, what, key).await?;
-        self.let_read(hall, id).await?;
+        match self.let_read(hall, id).await {
+            Ok(()) => {}
+            Err(HallError::NoSetup { .. }) if is_cancel => drop(hall.end_unreadable(id).await?),
+            // The instruction is stored, so this must not look as if it was not: the caller would repeat it.
+            Err(why) => hall.warn(&format!(
+                "an instruction to session {id} waits until the session is resumed, which is not possible now: {why}"
+            )),
+        }
         Ok(number)
     }
 

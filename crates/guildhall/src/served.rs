@@ -63,8 +63,8 @@ impl Hall {
     }
 }
 
-/// The label of a session that was funded before its first request.
-const LABEL: &str = "funded session";
+/// The label of a session that was funded before its first request. The task of that request is shown in its place.
+const LABEL: &str = "";
 
 /// Returns when an invoice that is made now expires.
 fn expiry(valid: Duration) -> UnixMs {

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use guildhall::kernel::Path;
 use guildhall::kernel::{Hash, Msat};
 use guildhall::local::Journal;
-use guildhall::{Ended, Hall, HallError, Keeper, SessionId, Tree};
-use tokio::sync::{OwnedMutexGuard, broadcast, mpsc, watch};
+use guildhall::{Ended, Ending, Hall, HallError, Instruction, Keeper, SessionId, Tree};
+use tokio::sync::{OwnedMutexGuard, broadcast, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 
 use crate::activity::Activities;
 use crate::guard::Sites;
@@ -57,6 +58,10 @@ pub struct Limits {
     pub streams_max: u64,
     /// The most that an invoice may be about, in satoshis.
     pub invoice_sats_max: u64,
+    /// How many requests may be at work at the same time.
+    pub work_max: usize,
+    /// The sessions that one client makes.
+    pub new_sessions: Rate,
     /// The requests of one client that have no token, or a wrong one.
     pub public: Rate,
     /// All requests of one client.
@@ -70,8 +75,10 @@ impl Default for Limits {
             unpaid_for: Duration::from_mins(15),
             streams_max: 2_000,
             invoice_sats_max: 10_000_000,
-            public: Rate { per_second: 20, burst: 200 },
-            client: Rate { per_second: 500, burst: 5_000 },
+            work_max: 200,
+            new_sessions: Rate { per_minute: 10, burst: 20 },
+            public: Rate { per_minute: 1_200, burst: 200 },
+            client: Rate { per_minute: 30_000, burst: 5_000 },
         }
     }
 }
@@ -92,10 +99,13 @@ struct Inner {
     costs: Costs,
     activities: Activities,
     trees: Trees,
+    new_sessions: Buckets<Option<IpAddr>>,
     public: Buckets<Option<IpAddr>>,
     clients: Buckets<Option<IpAddr>>,
     revoked: broadcast::Sender<(SessionId, u64)>,
     stop: watch::Sender<bool>,
+    /// Requests that change something. They go on when their clients go.
+    changes: Mutex<JoinSet<()>>,
 }
 
 impl App {
@@ -132,10 +142,12 @@ impl App {
             costs,
             activities,
             trees: Trees::default(),
+            new_sessions: Buckets::new(limits.new_sessions),
             public: Buckets::new(limits.public),
             clients: Buckets::new(limits.client),
             revoked: broadcast::Sender::new(REVOKED_MAX),
             stop: watch::Sender::new(false),
+            changes: Mutex::default(),
         }));
         Ok((app, endings))
     }
@@ -201,6 +213,25 @@ impl App {
         team.and_then(|team| self.offer(&team)).ok_or_else(|| Problem::conflict("team_gone", gone))
     }
 
+    /// The hall for an instruction to a session. If the team is not offered any more, the work can still be cancelled: a cancelled
+    /// contract calls neither a model nor a tool, so any hall will do.
+    pub(crate) async fn hall_for(&self, session: &SessionId, what: &Instruction) -> Result<&Hall, Problem> {
+        match self.offer_of(session).await {
+            Ok(offer) => Ok(&offer.offer.hall),
+            Err(_) if *what == Instruction::End(Ending::Cancel) => Ok(self.hall()),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Makes sure that the work of a session runs, if it is under way. A request that comes again may have been cut off before.
+    pub(crate) async fn load(&self, session: &SessionId) {
+        let Ok(offer) = self.offer_of(session).await else { return };
+        match self.keeper().resume(&offer.offer.hall, session).await {
+            Ok(()) | Err(HallError::HasEnded(_) | HallError::NoWorkYet(_) | HallError::NothingToResume(_)) => {}
+            Err(why) => self.log(&format!("session {session} is not resumed: {why}")),
+        }
+    }
+
     /// Tells the streams of a revoked token to end.
     pub(crate) fn revoke(&self, session: SessionId, number: u64) {
         // Without a stream, nobody has to be told.
@@ -211,6 +242,26 @@ impl App {
         self.0.revoked.subscribe()
     }
 
+    /// Lets a request go on to its end, also if its client goes. `None` if the request panics, which ends it alone.
+    pub(crate) async fn finish<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let (done, result) = oneshot::channel();
+        {
+            let mut changes = self.0.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            while changes.try_join_next().is_some() {}
+            changes.spawn(async move {
+                // The client may have gone.
+                let _ = done.send(work.await);
+            });
+        }
+        result.await.ok()
+    }
+
+    /// Waits for the requests that change something.
+    pub(crate) async fn finish_changes(&self) {
+        let mut changes = std::mem::take(&mut *self.0.changes.lock().unwrap_or_else(PoisonError::into_inner));
+        while changes.join_next().await.is_some() {}
+    }
+
     /// Tells the streams and the connections to end.
     pub(crate) fn stop(&self) {
         self.0.stop.send_replace(true);
@@ -218,6 +269,10 @@ impl App {
 
     pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
         self.0.stop.subscribe()
+    }
+
+    pub(crate) fn take_session(&self, peer: Option<Peer>) -> Result<(), Duration> {
+        self.0.new_sessions.take(peer.map(Peer::network), Instant::now())
     }
 
     pub(crate) fn take_public(&self, peer: Option<Peer>) -> Result<(), Duration> {

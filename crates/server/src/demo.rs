@@ -33,17 +33,17 @@ impl Model for LiveDemo {
             watch(Delta::Asking);
             tokio::time::sleep(READS).await;
             watch(Delta::Thinking);
-            tokio::time::sleep(pause(prompt, THINKS)).await;
+            tokio::time::sleep(pause(prompt, THINKS, 7)).await;
             let attempt = Rehearsal.ask(prompt, watch).await;
-            tokio::time::sleep(pause(prompt, WRITES)).await;
+            tokio::time::sleep(pause(prompt, WRITES, 11)).await;
             attempt
         })
     }
 }
 
 /// A pause in milliseconds within a range, from the name of the call alone: a repeated call takes as long as the first.
-fn pause(prompt: &Prompt, range: Range<u64>) -> Duration {
+fn pause(prompt: &Prompt, range: Range<u64>, seed: u64) -> Duration {
     let spread = range.end - range.start;
-    let mixed = prompt.key.to_string().bytes().fold(7, |mixed: u64, byte| (mixed * 31 + u64::from(byte)) % spread);
+    let mixed = prompt.key.to_string().bytes().fold(seed, |mixed: u64, byte| (mixed * 31 + u64::from(byte)) % spread);
     Duration::from_millis(range.start + mixed)
 }

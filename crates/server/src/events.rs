@@ -59,7 +59,7 @@ pub(crate) struct Stream {
 pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
     let Stream { session, caller, after, cast, guard } = stream;
     let mut activities = app.activities().watch(&session);
-    let (mut revoked, mut stopping) = (app.revoked(), app.stopping());
+    let (mut revocation, mut stopping) = (Revocation::new(&app, caller), app.stopping());
     let mut events = app.journal().follow(&session, after);
     let mut alive = interval_at(Instant::now() + ALIVE, ALIVE);
     let first = json!({"session": session, "agents": cast});
@@ -70,7 +70,7 @@ pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
         let part = tokio::select! {
             biased;
             () = until_stop(&mut stopping) => break,
-            () = until_revoked(&app, &caller, &mut revoked) => break,
+            () = revocation.wait(&app) => break,
             event = events.next() => match event {
                 Ok(event) => match encoded(app.journal(), &event).await {
                     Ok(part) => {
@@ -96,18 +96,37 @@ pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
     drop(guard);
 }
 
-/// Waits until the token of the caller is revoked.
-async fn until_revoked(app: &App, caller: &Caller, revoked: &mut Receiver<(SessionId, u64)>) {
-    let Caller::Viewer(session, number) = caller else { return std::future::pending().await };
-    loop {
-        let is_revoked = match revoked.recv().await {
-            Ok((of, revoked)) => of == *session && revoked == *number,
-            // A journal that can't be read now ends the stream: the client comes back and is asked again.
-            Err(RecvError::Lagged(_)) => app.journal().is_revoked(session, *number).await.unwrap_or(true),
-            Err(RecvError::Closed) => true,
-        };
-        if is_revoked {
-            return;
+/// Watches whether the token of a caller is revoked.
+struct Revocation {
+    caller: Caller,
+    revoked: Receiver<(SessionId, u64)>,
+    /// Whether the journal must be asked: a revocation may have been missed.
+    must_ask: bool,
+}
+
+impl Revocation {
+    /// Listens before the journal is asked, so that no revocation is missed in between.
+    fn new(app: &App, caller: Caller) -> Revocation {
+        Revocation { caller, revoked: app.revoked(), must_ask: true }
+    }
+
+    /// Waits until the token is revoked. Dropping the future misses nothing.
+    async fn wait(&mut self, app: &App) {
+        let Caller::Viewer(session, number) = &self.caller else { return std::future::pending().await };
+        loop {
+            if self.must_ask {
+                // A journal that can't be read now ends the stream: the client comes back and is asked again.
+                if app.journal().is_revoked(session, *number).await.unwrap_or(true) {
+                    return;
+                }
+                self.must_ask = false;
+            }
+            match self.revoked.recv().await {
+                Ok((of, revoked)) if of == *session && revoked == *number => return,
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => self.must_ask = true,
+                Err(RecvError::Closed) => return,
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What every request passes: its host and origin must be ours, its caller must keep to a rate, and the response forbids everything
 //! that a page of another site could do with it. The log has the route, never the address, a text or a token.
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -8,7 +9,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -29,19 +30,35 @@ const HEADERS: [(HeaderName, &str); 6] = [
 
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let start = Instant::now();
-    let method = request.method().to_string();
+    let method = name_of(request.method());
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.map_or_else(|| "(unknown)".to_owned(), |matched| matched.as_str().to_owned());
     let response = match check(&app, &request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) if request.method().is_safe() => next.run(request).await,
+        // A client that goes in the middle of a request must not leave it half done.
+        Ok(()) => {
+            let finished = app.finish(next.run(request)).await;
+            finished.unwrap_or_else(|| Problem::internal("the request panicked").into_response())
+        }
         Err(problem) => problem.into_response(),
     };
     let response = with_headers(response);
     let (status, took) = (response.status().as_u16(), start.elapsed());
-    app.metrics().request(&method, &route, status, took);
+    app.metrics().request(method, &route, status, took);
     let why = response.extensions().get::<ForLog>().map(|ForLog(why)| format!(": {why}")).unwrap_or_default();
     app.log(&format!("{method} {route} {status} {:.1} ms{why}", took.as_secs_f64() * 1000.0));
     response
+}
+
+/// The name of a method. Clients can make up others without end.
+fn name_of(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        _ => "other",
+    }
 }
 
 fn check(app: &App, request: &Request) -> Result<(), Problem> {
@@ -84,9 +101,13 @@ pub struct Sites {
 pub struct OriginError(String);
 
 impl Sites {
-    /// The names of this machine itself, at a port.
-    pub fn of_loopback(port: u16) -> Sites {
-        let hosts: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).into();
+    /// The names of this machine itself, at a port, and the address at which the server listens.
+    pub fn of_machine(address: SocketAddr) -> Sites {
+        let names = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{}", address.port()));
+        let mut hosts: Vec<String> = names.into_iter().chain([address.to_string()]).collect();
+        // Browsers leave the usual port out.
+        let usual: Vec<String> = hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
+        hosts.extend(usual);
         let origins = hosts.iter().map(|host| format!("http://{host}")).collect();
         Sites { hosts, origins }
     }
@@ -119,7 +140,7 @@ mod tests {
 
     #[test]
     fn only_our_hosts_and_origins_are_ours() {
-        let sites = Sites::of_loopback(8787).with_origin("https://Hall.example/").unwrap();
+        let sites = Sites::of_machine("127.0.0.1:8787".parse().unwrap()).with_origin("https://Hall.example/").unwrap();
         for host in ["127.0.0.1:8787", "LOCALHOST:8787", "[::1]:8787", "hall.example"] {
             assert!(sites.is_host(host), "{host}");
         }

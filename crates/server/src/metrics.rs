@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The counters of this server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Mutex<BTreeMap<(String, String, u16), Requests>>,
+    requests: Mutex<BTreeMap<(&'static str, String, u16), Requests>>,
     pub(crate) streams: AtomicU64,
     pub(crate) events_sent: AtomicU64,
     pub(crate) requests_ended: AtomicU64,
@@ -32,8 +32,9 @@ pub(crate) struct Gauges {
 }
 
 impl Metrics {
-    pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
-        let key = (method.to_owned(), route.to_owned(), status);
+    /// Counts a request. The method must be one of a few: each is remembered for ever.
+    pub(crate) fn request(&self, method: &'static str, route: &str, status: u16, took: Duration) {
+        let key = (method, route.to_owned(), status);
         let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let requests = all.entry(key).or_default();
         requests.count += 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use guildhall::kernel::{AgentName, Msat};
+use guildhall::kernel::{AgentName, Msat, SessionKind};
 use guildhall::{Hall, HallError, Paid, Staffing, Undertaking};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -65,8 +65,13 @@ impl Published {
         describe(&self.offer, task).from_balance()
     }
 
-    /// Whether only the operator may make a session and settle its invoices: play money must not reach a model that somebody else
-    /// bills.
+    /// Whether only the operator may use sessions in play money: play money must not reach a model that somebody bills. The session
+    /// may be older than the offer.
+    pub(crate) fn needs_operator_for(&self, kind: &SessionKind) -> bool {
+        *kind == SessionKind::Play && self.is_priced
+    }
+
+    /// Whether only the operator may make a session.
     pub(crate) fn needs_operator(&self) -> bool {
         self.offer.money == MoneyKind::Play && self.is_priced
     }

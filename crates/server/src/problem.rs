@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use guildhall::kernel::{Msat, Refusal, SessionError};
+use guildhall::kernel::{Msat, Refusal, SessionError, TreasuryError};
 use guildhall::local::{JournalError, ServedError};
 use guildhall::{HallError, WalletError};
 use serde::Serialize;
@@ -264,6 +264,9 @@ impl From<JournalError> for Problem {
             JournalError::Held { .. } | JournalError::Busy => Problem::busy(),
             JournalError::Account { source, .. } => source.into(),
             JournalError::Served(why) => why.into(),
+            JournalError::Treasury(TreasuryError::KnownPayment { .. }) => {
+                Problem::conflict("known_invoice", "This invoice is known already.")
+            }
             JournalError::UnknownEvent { id, .. } => Problem::not_found(format!("The session has no event {id}.")),
             JournalError::CommandTooLong { .. } | JournalError::TextTooLong { .. } => {
                 Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", "The text is too long.")
@@ -320,6 +323,13 @@ impl From<ServedError> for Problem {
             }
             ServedError::InvoiceExpired { number, .. } => {
                 Problem::conflict("expired", format!("Invoice {number} has expired. Make another one."))
+            }
+            ServedError::AtWork { .. } => Problem::conflict(
+                "busy",
+                "Free money goes back when the request that is at work has ended, or was stopped.",
+            ),
+            ServedError::NothingFree { .. } => {
+                Problem::conflict("nothing_free", "The session has no free money that could go back.")
             }
             ServedError::TooManyInvoices { most, .. } => Problem::conflict(
                 "too_many_invoices",

@@ -12,8 +12,8 @@ const CALLERS_MAX: usize = 10_000;
 /// How fast a bucket fills, and how much it can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How many requests a second are allowed in the long run.
-    pub per_second: u32,
+    /// How many requests a minute are allowed in the long run.
+    pub per_minute: u32,
     /// How many requests are allowed at once.
     pub burst: u32,
 }
@@ -35,7 +35,8 @@ impl Bucket {
     /// The bucket at a later moment.
     fn filled(self, rate: Rate, now: Instant) -> Bucket {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
-        Bucket { tokens: (self.tokens + passed * f64::from(rate.per_second)).min(f64::from(rate.burst)), at: now }
+        let added = passed * f64::from(rate.per_minute) / 60.0;
+        Bucket { tokens: (self.tokens + added).min(f64::from(rate.burst)), at: now }
     }
 }
 
@@ -62,7 +63,7 @@ impl<K: Eq + Hash> Buckets<K> {
             bucket.tokens -= 1.0;
             return Ok(());
         }
-        Err(Duration::from_secs_f64((1.0 - bucket.tokens) / f64::from(rate.per_second.max(1))))
+        Err(Duration::from_secs_f64((1.0 - bucket.tokens) * 60.0 / f64::from(rate.per_minute.max(1))))
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_allowed_and_then_the_rate_counts() {
-        let buckets = Buckets::new(Rate { per_second: 2, burst: 3 });
+        let buckets = Buckets::new(Rate { per_minute: 120, burst: 3 });
         let start = Instant::now();
         let taken = |caller, after_ms| buckets.take(caller, start + Duration::from_millis(after_ms)).is_ok();
         assert_eq!([0, 0, 0, 0].map(|at| taken("one", at)), [true, true, true, false]);
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_number_of_remembered_callers_is_limited() {
-        let buckets = Buckets::new(Rate { per_second: 1, burst: 1 });
+        let buckets = Buckets::new(Rate { per_minute: 60, burst: 1 });
         let start = Instant::now();
         for caller in 0..CALLERS_MAX {
             buckets.take(caller, start).unwrap();

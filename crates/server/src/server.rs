@@ -52,7 +52,11 @@ impl Server {
             () = resuming => {}
         }
         app.stop();
-        let stopped = async { tokio::join!(serving, app.keeper().shut_down(LAST_CALLS_MAX)) };
+        let stopped = async {
+            serving.await;
+            app.finish_changes().await;
+        };
+        let stopped = async { tokio::join!(stopped, app.keeper().shut_down(LAST_CALLS_MAX)) };
         tokio::select! {
             _ = stopped => {}
             () = noting => {}

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,7 +47,7 @@ pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failur
     let listening = |why| Failure::temporary(format!("can't listen on {}: {why}", args.addr));
     let listener = TcpListener::bind(args.addr).await.map_err(listening)?;
     let address = listener.local_addr().map_err(listening)?;
-    let sites = sites(&args, address.port())?;
+    let sites = sites(&args, address)?;
     // Each viewer is an open file.
     raise_open_files();
     let activities = Activities::default();
@@ -102,22 +104,27 @@ fn require_public_origin(args: &ServeArgs) -> Result<(), Failure> {
 }
 
 /// The hosts and origins that are ours.
-fn sites(args: &ServeArgs, port: u16) -> Result<Sites, Failure> {
+fn sites(args: &ServeArgs, address: SocketAddr) -> Result<Sites, Failure> {
     let with = |sites: Sites, origin: &String| sites.with_origin(origin);
-    let sites = args.public.iter().try_fold(Sites::of_loopback(port), with);
+    let sites = args.public.iter().try_fold(Sites::of_machine(address), with);
     sites.map_err(|why| Failure::usage(format!("--public: {why}")))
 }
 
 fn limits(config: &ServeConfig) -> Limits {
     let default = Limits::default();
     let rate = |configured: Option<u32>, default: Rate| match configured {
-        Some(per_second) => Rate { per_second, burst: per_second.saturating_mul(10) },
+        Some(per_second) => Rate { per_minute: per_second.saturating_mul(60), burst: per_second.saturating_mul(10) },
         None => default,
     };
     Limits {
         unpaid_max: config.unpaid_sessions.unwrap_or(default.unpaid_max),
         streams_max: config.streams.unwrap_or(default.streams_max),
         invoice_sats_max: config.invoice_max.map_or(default.invoice_sats_max, |most| most.0.get() / 1000),
+        work_max: config.work.unwrap_or(default.work_max),
+        new_sessions: match config.new_sessions_per_minute {
+            Some(per_minute) => Rate { per_minute, burst: per_minute.saturating_mul(2) },
+            None => default.new_sessions,
+        },
         public: rate(config.public_rate, default.public),
         client: rate(config.client_rate, default.client),
         ..default
@@ -209,6 +216,7 @@ fn operator_token(world: &World) -> Result<(Token, PathBuf), Failure> {
     let failed = |why: String| Failure::failed(format!("the file of the operator's token, {}: {why}", file.display()));
     match open_regular(&file, fs::OpenOptions::new().read(true)) {
         Ok(stored) => {
+            require_private(&stored).map_err(failed)?;
             let mut text = String::new();
             stored.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(|why| failed(why.to_string()))?;
             let token = Token::parse(text.trim()).ok_or_else(|| {
@@ -227,6 +235,16 @@ fn operator_token(world: &World) -> Result<(Token, PathBuf), Failure> {
         }
         Err(why) => Err(failed(why.to_string())),
     }
+}
+
+/// Makes sure that only the user can read a file.
+fn require_private(file: &fs::File) -> Result<(), String> {
+    let mode = file.metadata().map_err(|why| why.to_string())?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let why = "other users can read it. Remove the file, and the next `guildhall serve` makes a new one";
+        return Err(why.to_owned());
+    }
+    Ok(())
 }
 
 /// The signals that tell this process to end.
@@ -262,7 +280,7 @@ mod tests {
     fn the_config_changes_only_the_limits_that_it_names() {
         let config = ServeConfig { streams: Some(7), public_rate: Some(3), ..ServeConfig::default() };
         let (own, default) = (limits(&config), Limits::default());
-        assert_eq!((own.streams_max, own.public.per_second, own.public.burst), (7, 3, 30));
+        assert_eq!((own.streams_max, own.public.per_minute, own.public.burst), (7, 180, 30));
         assert_eq!((own.unpaid_max, own.client), (default.unpaid_max, default.client));
     }
 }

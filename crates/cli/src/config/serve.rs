@@ -18,6 +18,10 @@ pub(crate) struct ServeConfig {
     pub(crate) streams: Option<u64>,
     /// The largest invoice.
     pub(crate) invoice_max: Option<Sats>,
+    /// How many requests may be at work at the same time.
+    pub(crate) work: Option<usize>,
+    /// How many sessions a minute a client may make.
+    pub(crate) new_sessions_per_minute: Option<u32>,
     /// How many requests a second a client without a token may make.
     pub(crate) public_rate: Option<u32>,
     /// How many requests a second a client may make in all.

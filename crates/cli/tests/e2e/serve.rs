@@ -98,17 +98,13 @@ fn a_session_is_steered_while_it_works_and_continued_afterwards() {
         first("clerk", stalls()),
         always("clerk", says("Tuesday.")),
     ]));
-    let server = Server::start(&house);
-    let operator = server.operator();
-    let made = operator.post("/api/sessions", &json!({"team": "crew", "amount_sats": 2000}));
-    let session = crate::serving::Session {
-        client: server.with_token(made.expect(201)["owner_token"].as_str().unwrap()),
-        id: made.json()["session"].as_str().unwrap().to_owned(),
-        made: made.json(),
-    };
-    operator.post(&session.path("settle"), &json!({"invoice": "1"})).expect(200);
+    let server = Server::start_unbilled(&house);
+    let session = server.funded("crew", 2000);
     let events = session.events(None);
     session.ask("When is the meeting?", Some(1000));
+    // Words right after the request are not too early.
+    session.post("message", &json!({"text": "Be quick."})).expect(202);
+    session.post("refund", &json!({})).expect_problem(409, "busy");
     let is_asking = |event: &Event| event.data["contract"] == "1.1" && event.data["fact"].get("asked").is_some();
     events.wait("the request of the clerk", is_asking);
 
@@ -180,7 +176,7 @@ fn events_resume_after_any_id_and_the_tree_at_the_end_is_the_same() {
 #[test]
 fn the_same_key_has_its_effect_once_and_another_request_under_it_is_refused() {
     let house = house_with_offer(&one_hire_each());
-    let server = Server::start(&house);
+    let server = Server::start_unbilled(&house);
     let made = server.operator().post("/api/sessions", &json!({"team": "crew", "amount_sats": 1000})).expect(201);
     let (id, owner) = (made["session"].as_str().unwrap(), made["owner_token"].as_str().unwrap());
     let (operator, owner) = (server.operator(), server.with_token(owner));

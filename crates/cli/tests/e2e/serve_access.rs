@@ -291,8 +291,26 @@ fn play_money_does_not_reach_a_priced_model_without_the_operator() {
     let settle = format!("/api/sessions/{}/settle", made["session"].as_str().unwrap());
     owner.post(&settle, &json!({"invoice": "1"})).expect_problem(403, "forbidden");
     server.operator().post(&settle, &json!({"invoice": "1"})).expect(200);
-    let asked = owner.post(&settle.replace("settle", "requests"), &json!({"task": "When?"}));
-    asked.expect(202);
+    let (requests, topup) = (settle.replace("settle", "requests"), settle.replace("settle", "topup"));
+    owner.post(&requests, &json!({"task": "When?"})).expect_problem(403, "forbidden");
+    owner.post(&topup, &json!({"amount_sats": 1})).expect_problem(403, "forbidden");
+    server.operator().post(&requests, &json!({"task": "When?"})).expect(202);
     wait_for("the work", || (owner.get(&settle.replace("/settle", "")).json()["state"] == "ready").then_some(()));
+    server.stop().expect(0);
+}
+
+#[test]
+fn play_money_from_before_does_not_reach_a_model_that_is_priced_now() {
+    let house = house_with_offer(&one_hire_each());
+    let server = Server::start_unbilled(&house);
+    let address = server.address().to_string();
+    let session = server.funded("crew", 1000);
+    server.stop().expect(0);
+    let server = Server::start_with(&house, &["--addr", &address]);
+    session.post("requests", &json!({"task": "When?"})).expect_problem(403, "forbidden");
+    session.post("fund", &json!({"amount_sats": 5})).expect(201);
+    session.post("settle", &json!({"invoice": "2"})).expect_problem(403, "forbidden");
+    assert_eq!(house.requests().len(), 0);
+    session.post("refund", &json!({})).expect(202);
     server.stop().expect(0);
 }

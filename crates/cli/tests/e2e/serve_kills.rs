@@ -2,6 +2,9 @@
 //! balance. A server that is told to stop loses no call.
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -124,4 +127,52 @@ fn a_second_ctrl_c_stops_a_server_at_once() {
     server.running().showed("Press Ctrl-C again to stop immediately");
     server.running().interrupt();
     server.ended().expect(130).says("stopped immediately");
+}
+
+#[test]
+fn a_client_that_goes_in_mid_request_leaves_nothing_half_done() {
+    let house = house_with_offer(&crate::serve::one_hire_each());
+    let server = Server::start_unbilled(&house);
+    let mut taken = 0;
+    for ms in 0..12 {
+        let session = server.funded("crew", 1000);
+        let body = br#"{"task":"When is the meeting?"}"#;
+        let mut stream = session.client.connect();
+        stream.write_all(&session.client.head("POST", &session.path("requests"), &[], Some(body.len()))).unwrap();
+        stream.write_all(body).unwrap();
+        // The moments at which the client goes are what is tried here.
+        thread::sleep(Duration::from_millis(ms));
+        drop(stream);
+        let state = session.ended();
+        let requests = state["requests"].as_array().unwrap();
+        assert!(requests.iter().all(|request| request["state"] == "done"), "{state}");
+        assert_eq!(state["at_work_msat"], 0);
+        taken += requests.len();
+    }
+    assert!(taken > 0, "no request arrived");
+    server.stop().expect(0);
+}
+
+#[test]
+fn work_of_a_team_that_is_not_offered_any_more_can_be_cancelled_and_its_money_paid_back() {
+    let house = house_with_offer(&json!([{"then": stalls()}]));
+    let server = Server::start_unbilled(&house);
+    let address = server.address().to_string();
+    let session = server.funded("crew", 1000);
+    session.ask("When is the meeting?", Some(400));
+    wait_for("the request", || (house.requests().len() == 1).then_some(()));
+    server.kill();
+    let config = house.read_config().replace("[offers.crew]", "[offers.others]");
+    house.write_config(&config);
+    let server = Server::start_unbilled_at(&house, &address);
+    assert_eq!(session.state()["state"], "stopped");
+    session.post("requests", &json!({"task": "When?"})).expect_problem(409, "team_gone");
+    session.post("message", &json!({"text": "Hello?"})).expect_problem(409, "team_gone");
+    session.post("stop", &json!({})).expect(202);
+    let state = session.ended();
+    assert_eq!((&state["requests"][0]["state"], house.requests().len()), (&json!("cancelled"), 1), "{state}");
+    let refund = session.post("refund", &json!({})).expect(202);
+    assert_eq!(refund["amount_msat"], state["free_msat"]);
+    server.stop().expect(0);
+    house.guildhall(&["verify"]).expect(0);
 }

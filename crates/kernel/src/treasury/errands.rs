@@ -23,6 +23,9 @@ const PAUSE_MAX: Millis = Millis(60_000);
 const INVOICE_PAUSE: Millis = Millis(2_000);
 const LATE_INVOICE_PAUSE: Millis = Millis(60_000);
 
+/// Among many invoices, the pause of a late one is at least this long for each of them.
+const LATE_INVOICE_SHARE: Millis = Millis(1_000);
+
 /// The pause between two readings of the wallet's list.
 const LIST_PAUSE: Millis = Millis(10 * 60 * 1000);
 
@@ -217,11 +220,6 @@ impl Treasurer {
         }
         let has_list_to_read = list.is_some();
         let mut errands: Vec<Errand> = list.into_iter().collect();
-        for (payment, invoiced) in self.treasury.invoices() {
-            if invoiced.is_open(now) && self.is_due(payment, now) {
-                errands.push(Errand::LookUp { payment });
-            }
-        }
         for (hash, payment) in self.treasury.payments().filter(|(_, payment)| payment.end.is_none()) {
             let watched = self.watched.get(&hash).copied().unwrap_or_default();
             // Time can pass after the lookup: a person had stopped payments, or the machine slept.
@@ -236,6 +234,12 @@ impl Treasurer {
             }
         }
         errands.extend(self.payouts(now));
+        // Invoices come last: strangers can ask for many, and that must not hold up payments.
+        for (payment, invoiced) in self.treasury.invoices() {
+            if invoiced.is_open(now) && self.is_due(payment, now) {
+                errands.push(Errand::LookUp { payment });
+            }
+        }
         errands
     }
 
@@ -322,10 +326,12 @@ impl Treasurer {
     fn hear_invoice(&mut self, payment: PaymentHash, reply: &WalletReply, now: UnixMs) -> Vec<TreasuryFact> {
         let Some(invoiced) = self.treasury.invoices.get(&payment) else { return Vec::new() };
         // A wallet server allows a few requests a second, for all invoices together.
-        let valid = self.treasury.invoices().filter(|(_, invoiced)| invoiced.is_payable(now)).count();
-        let among_all = Millis(INVOICE_PAUSE.0.saturating_mul(valid as u64)).min(LATE_INVOICE_PAUSE);
+        let open = self.treasury.invoices().filter(|(_, invoiced)| invoiced.is_open(now)).count() as u64;
+        let valid = self.treasury.invoices().filter(|(_, invoiced)| invoiced.is_payable(now)).count() as u64;
+        // The wallet's list shows what was paid, too, so a longer pause than between two readings is no use.
+        let among_all = Millis(INVOICE_PAUSE.0.saturating_mul(valid)).min(LIST_PAUSE);
         let pause = if now > invoiced.expires {
-            LATE_INVOICE_PAUSE
+            LATE_INVOICE_PAUSE.max(Millis(LATE_INVOICE_SHARE.0.saturating_mul(open)))
         } else if self.watched_closely == Some(payment) {
             INVOICE_PAUSE
         } else {

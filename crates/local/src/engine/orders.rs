@@ -225,10 +225,12 @@ fn late_money(what: &Stimulus, source: MoneySource) -> Option<LateMoney> {
     }
 }
 
-/// Whether a contract has opened and has not closed.
+/// Whether a contract has not closed. A root that was requested opens soon.
 async fn is_open(journal: &Journal, lease: &Lease, contract: &Path) -> Result<bool, JournalError> {
-    let newest = journal.newest_fact(lease.session(), contract).await?;
-    Ok(newest.is_some_and(|stored| !matches!(stored.fact, Fact::Closed(_))))
+    match journal.newest_fact(lease.session(), contract).await? {
+        Some(newest) => Ok(!matches!(newest.fact, Fact::Closed(_))),
+        None => Ok(journal.folded_account(lease.session()).await?.is_at_work(contract)),
+    }
 }
 
 /// Returns only an error after which the session can't continue.

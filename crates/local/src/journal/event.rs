@@ -122,6 +122,15 @@ impl Event {
         Event { id, kind, durable_at, encoded: OnceCell::new() }
     }
 
+    pub(super) fn is_encoded(&self) -> bool {
+        self.encoded.initialized()
+    }
+
+    /// Returns the same event without the form in which it is sent.
+    pub(super) fn without_encoded(&self) -> Event {
+        Event::new(self.id, self.kind.clone(), self.durable_at)
+    }
+
     /// Returns the place before this event.
     pub(super) fn before(&self) -> Cursor {
         match &self.kind {

@@ -136,6 +136,18 @@ pub enum ServedError {
         /// The limit.
         most: usize,
     },
+    /// Money goes back only while no request is at work: a top-up could take it at the same moment.
+    #[error("session {session} works on a request: its free money can go back when the request has ended")]
+    AtWork {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session has no free money.
+    #[error("session {session} has no free money")]
+    NothingFree {
+        /// The session.
+        session: SessionId,
+    },
     /// The session has as many tokens as it may have.
     #[error("session {session} has {most} tokens, the most that a session can have: revoke one first")]
     TooManyTokens {
@@ -337,6 +349,7 @@ impl Journal {
                 return Err(ServedError::NoInvoice { session, number }.into());
             };
             if invoice.paid_at.is_some() {
+                change.use_key(&session, key, &number.to_string())?;
                 return Ok((invoice, None));
             }
             if now > invoice.expires {
@@ -364,7 +377,14 @@ impl Journal {
         let work = move |change: &mut Change<'_>| {
             change.require_head(&session)?;
             change.require_unused(&session, key)?;
-            let money = change.account(&session)?.free();
+            let account = change.account(&session)?;
+            let (money, at_work) = (account.free(), account.at_work());
+            if at_work > Msat::ZERO {
+                return Err(ServedError::AtWork { session }.into());
+            }
+            if money == Msat::ZERO {
+                return Err(ServedError::NothingFree { session }.into());
+            }
             let added = add_account_fact(change, &session, SessionFact::Returned { money })?;
             change.use_key(&session, key, &money.get().to_string())?;
             Ok((money, added))

@@ -112,12 +112,12 @@ impl Writer {
         Ok(Writer { jobs: Some(jobs), counters, stopped, thread: Some(thread) })
     }
 
-    /// Returns how many jobs and how many commits there were.
     /// Returns the error after which nothing is stored any more, if there was one.
     pub(crate) fn stopped(&self) -> Option<&JournalError> {
         self.stopped.get()
     }
 
+    /// Returns how many jobs and how many commits there were.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (read(&self.counters.jobs), read(&self.counters.commits))

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use guildhall::SessionId;
 use guildhall::kernel::{Hash, Msat, PaymentHash, SessionKind};
-use guildhall::local::{UnixMs, unix_now};
+use guildhall::local::{ServedError, UnixMs, unix_now};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,6 +15,10 @@ use crate::input::{Input, Key};
 use crate::money::{InvoiceView, RefundView, invoice_amount};
 use crate::problem::{Problem, WriteProblems};
 use crate::replay::{at_the_same_time, earlier};
+use crate::routes::offers::priced;
+
+/// The most Lightning invoices of a session that can be paid: the wallet is asked about each of them again and again.
+const OPEN_INVOICES_MAX: usize = 10;
 
 /// An invoice to make.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -51,6 +55,9 @@ pub(crate) async fn fund(
                 Err(why) => at_the_same_time(why, key)?,
             };
             invoice(&app, &session, &result).await.map(made)
+        }
+        SessionKind::Wallet(_) if app.hall().open_fundings(&session).await?.len() >= OPEN_INVOICES_MAX => {
+            Err(ServedError::TooManyInvoices { session, most: OPEN_INVOICES_MAX }.into())
         }
         SessionKind::Wallet(_) => match app.hall().fund_once(&session, money, key).await {
             Ok(funding) => Ok(made(InvoiceView::of_wallet(&funding, false))),
@@ -103,16 +110,15 @@ pub(crate) async fn settle(
     if let Some(result) = earlier(&app, &session, key).await? {
         return invoice(&app, &session, &result).await.map(Json);
     }
-    if *app.journal().folded_account(&session).await?.kind() != SessionKind::Play {
+    let account = app.journal().folded_account(&session).await?;
+    if *account.kind() != SessionKind::Play {
         return Err(Problem::conflict(
             "real_money",
             "The session has real money: pay its invoice with a Lightning wallet.",
         ));
     }
-    if app.offer_of(&session).await?.needs_operator() && caller != Caller::Operator {
-        let detail = "The team of this session works with a model that costs real money, so only the operator of this server may \
-                      add play money.";
-        return Err(Problem::forbidden(detail));
+    if app.offer_of(&session).await?.needs_operator_for(account.kind()) && caller != Caller::Operator {
+        return Err(priced());
     }
     let number = settle.invoice.parse().map_err(|_| Problem::not_found("The session has no such invoice."))?;
     match app.journal().settle_play_invoice(&session, number, unix_now(), key).await {
@@ -147,7 +153,15 @@ pub(crate) async fn refund(
     if let Some(result) = earlier(&app, &session, key).await? {
         return refunded(&app, &session, &result).await.map(taken);
     }
-    let result = match (app.journal().folded_account(&session).await?.kind(), new.invoice) {
+    let account = app.journal().folded_account(&session).await?;
+    // This is checked again with the payment. This check is early, so that the wallet is not asked in vain.
+    if account.at_work() > Msat::ZERO {
+        return Err(ServedError::AtWork { session }.into());
+    }
+    if account.free() == Msat::ZERO {
+        return Err(ServedError::NothingFree { session }.into());
+    }
+    let result = match (account.kind(), new.invoice) {
         (SessionKind::Play, None) => app
             .journal()
             .return_play_money(&session, key)

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::caller::{Caller, take_public};
+use crate::caller::{Caller, take_public, too_many};
 use crate::input::Input;
 use crate::money::{self, InvoiceView};
 use crate::offer::{MoneyKind, OfferView};
+use crate::peer::Peer;
 use crate::problem::{Problem, ReadProblems, WriteProblems};
 use crate::token::Token;
 
@@ -59,22 +60,22 @@ pub(crate) async fn make_session(
     parts: Parts,
     Input(new): Input<NewSession>,
 ) -> Result<(StatusCode, Json<SessionMade>), Problem> {
-    let caller = Caller::known(&parts, &app).await?;
-    if caller.is_none() {
+    let is_operator = Caller::known(&parts, &app).await? == Some(Caller::Operator);
+    // Everybody can get the token of a session, so only the operator's makes a difference.
+    if !is_operator {
         take_public(&parts, &app)?;
+        app.take_session(parts.extensions.get::<Peer>().copied()).map_err(too_many)?;
     }
     let money = money::invoice_amount(&app, new.amount_sats)?;
     let offer = app.offer(&new.team).ok_or_else(|| Problem::not_found("There is no such offer."))?;
-    if offer.needs_operator() && caller != Some(Caller::Operator) {
-        let detail = "This team works with a model that costs real money, and its sessions have play money, so only the operator \
-                      of this server may make them.";
-        return Err(Problem::forbidden(detail));
+    if offer.needs_operator() && !is_operator {
+        return Err(priced());
     }
     let token = Token::random().map_err(Problem::internal)?;
     let serving = Serving {
         team: offer.offer.name.clone(),
         owner: token.hash(),
-        unpaid_max: app.limits().unpaid_max,
+        unpaid_max: if is_operator { u32::MAX } else { app.limits().unpaid_max },
         unpaid_for: app.limits().unpaid_for,
     };
     let hall = &offer.offer.hall;
@@ -96,6 +97,13 @@ pub(crate) async fn make_session(
         invoice,
     };
     Ok((StatusCode::CREATED, Json(made)))
+}
+
+/// Play money must not reach a model that somebody bills, unless the operator says so.
+pub(crate) fn priced() -> Problem {
+    let detail = "The team works with a model that costs real money, and the session has play money, so this needs the token of \
+                  the operator of this server.";
+    Problem::forbidden(detail)
 }
 
 /// Returns an amount in satoshis, if a person can mean it.

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::caller::Owner;
+use crate::caller::{Caller, Owner};
 use crate::input::{Input, Key};
 use crate::problem::{Problem, WriteProblems};
 use crate::replay::{at_the_same_time, earlier};
-use crate::routes::offers::amount;
+use crate::routes::offers::{amount, priced};
 
 /// The longest task.
 const TASK_BYTES_MAX: usize = 64 * 1024;
@@ -46,12 +46,13 @@ pub(crate) struct RequestTaken {
     request_body = NewRequest, responses((status = 202, body = RequestTaken), WriteProblems))]
 pub(crate) async fn request(
     State(app): State<App>,
-    Owner { session, .. }: Owner,
+    Owner { session, caller }: Owner,
     key: Key,
     Input(new): Input<NewRequest>,
 ) -> Result<(StatusCode, Json<RequestTaken>), Problem> {
     let key = key.of("requests", &new);
     if let Some(root) = earlier(&app, &session, key).await? {
+        app.load(&session).await;
         return Ok(taken(root));
     }
     if new.task.trim().is_empty() {
@@ -64,6 +65,13 @@ pub(crate) async fn request(
     let budget = new.budget_sats.map(amount).transpose()?;
     let offer = app.offer_of(&session).await?;
     let account = app.journal().folded_account(&session).await?;
+    if offer.needs_operator_for(account.kind()) && caller != Caller::Operator {
+        return Err(priced());
+    }
+    if app.keeper().count() >= app.limits().work_max {
+        let detail = "As many requests are at work as this server takes at the same time. Try again later.";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_much_work", detail).retry_after(10));
+    }
     let work = offer.work(new.task);
     // Later requests of a session continue the conversation.
     let work =
@@ -188,12 +196,16 @@ pub(crate) struct TopUp {
     request_body = TopUp, responses((status = 202, body = OrderTaken), WriteProblems))]
 pub(crate) async fn top_up(
     State(app): State<App>,
-    Owner { session, .. }: Owner,
+    Owner { session, caller }: Owner,
     key: Key,
     Input(more): Input<TopUp>,
 ) -> Result<(StatusCode, Json<OrderTaken>), Problem> {
     let key = key.of("topup", &more);
     let money = amount(more.amount_sats)?;
+    let kind = app.journal().folded_account(&session).await?.kind().clone();
+    if app.offer_of(&session).await?.needs_operator_for(&kind) && caller != Caller::Operator {
+        return Err(priced());
+    }
     instruct(&app, &session, more.contract.as_deref(), Instruction::Grant(money), key).await
 }
 
@@ -207,10 +219,10 @@ async fn instruct(
 ) -> Result<(StatusCode, Json<OrderTaken>), Problem> {
     let number = |result: String| result.parse().map_err(Problem::internal).map(ordered);
     if let Some(result) = earlier(app, session, key).await? {
+        app.load(session).await;
         return number(result);
     }
-    let offer = app.offer_of(session).await?;
-    let hall = &offer.offer.hall;
+    let hall = app.hall_for(session, &what).await?;
     let to = match contract {
         Some(contract) => contract.parse().map_err(|_| Problem::not_found("There is no such contract."))?,
         None => hall.root(session).await?,

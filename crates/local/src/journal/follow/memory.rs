@@ -11,6 +11,9 @@ use crate::journal::event_pages::{Page, Place};
 /// How many events of a session stay in memory.
 const NEWEST_MAX: usize = 1024;
 
+/// How many of them keep the form in which they are sent. Most followers have the newest events, and the others make that form again.
+const ENCODED_MAX: usize = 128;
+
 /// How many events a follower takes at once. A follower that does not continue keeps no more events than this in memory.
 const TAKEN_MAX: usize = 128;
 
@@ -200,6 +203,10 @@ impl Run {
         let too_many = self.events.len().saturating_sub(NEWEST_MAX);
         if let Some(last) = self.events.drain(..too_many).next_back() {
             self.before = last.id;
+        }
+        let older = self.events.len().saturating_sub(ENCODED_MAX);
+        for event in self.events.range_mut(..older).rev().take_while(|event| event.is_encoded()) {
+            *event = Arc::new(event.without_encoded());
         }
     }
 
