@@ -42,15 +42,15 @@ impl Hall {
         let id = fresh_id();
         let expires = expiry(serving.unpaid_for);
         let funding = NewFunding::Play { money, expires };
-        let session = self.funded_session(id.clone());
+        let session = self.funded_session(id.clone(), NO_LABEL);
         self.journal().create_served(serving.new_session(session, funding)).await?;
         Ok((id, PlayInvoice { number: 1, money, expires, paid_at: None }))
     }
 
     /// A session that has no task yet.
-    pub(crate) fn funded_session(&self, id: SessionId) -> NewSession {
+    pub(crate) fn funded_session(&self, id: SessionId, label: &str) -> NewSession {
         let (created_at, project) = (unix_now(), self.project().display().to_string());
-        NewSession { id, created_at, project, label: LABEL.to_owned() }
+        NewSession { id, created_at, project, label: label.to_owned() }
     }
 
     /// Makes a session with the money of the wallet for somebody else, with its first invoice.
@@ -63,8 +63,8 @@ impl Hall {
     }
 }
 
-/// The label of a session that was funded before its first request. The task of that request is shown in its place.
-const LABEL: &str = "";
+/// The label of a session without one: the task of its first request is shown in its place.
+pub(crate) const NO_LABEL: &str = "";
 
 /// Returns when an invoice that is made now expires.
 fn expiry(valid: Duration) -> UnixMs {

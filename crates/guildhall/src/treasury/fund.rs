@@ -9,10 +9,13 @@ use guildhall_local::{JournalError, NewFunding, RequestKey, SessionBatch, Sessio
 use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
-use crate::served::Serving;
+use crate::served::{NO_LABEL, Serving};
 
 /// How long an invoice is valid.
 const VALID: Duration = Duration::from_hours(1);
+
+/// The label of a session that was funded before its first request.
+const LABEL: &str = "funded session";
 
 /// How long a command waits for payments that nobody waited for.
 const CREDIT_WAIT: Duration = Duration::from_secs(5);
@@ -128,7 +131,7 @@ impl Hall {
         match receiver {
             Receiver::Existing(_) => {}
             Receiver::New => {
-                self.journal().create(self.funded_session(id.clone())).await?;
+                self.journal().create(self.funded_session(id.clone(), LABEL)).await?;
                 let lease = self.journal().lease(&id, unix_now()).await?;
                 let at = self.journal().newest_time(&id).await?;
                 let facts = vec![SessionFact::Opened { wallet }];
@@ -137,7 +140,7 @@ impl Hall {
                     .await?;
             }
             Receiver::Served(serving) => {
-                let session = self.funded_session(id.clone());
+                let session = self.funded_session(id.clone(), NO_LABEL);
                 self.journal().create_served(serving.new_session(session, NewFunding::Wallet(wallet))).await?;
             }
         }

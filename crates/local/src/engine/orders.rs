@@ -78,18 +78,23 @@ impl SessionEngine {
     /// Delivers the orders that are new in the inbox.
     async fn process_new_orders(&self, newest: &mut u64) -> Result<(), JournalError> {
         let Inner { journal, lease, .. } = &*self.inner;
-        let mut too_early = false;
+        let mut too_early: Vec<Path> = Vec::new();
         for command in journal.wait_after(lease.session(), *newest).await? {
+            let to = Order::deserialize(&command.command).map(|order| order.to).ok();
+            // A contract hears its orders in their order: the driver may appear between two of them.
+            if to.as_ref().is_some_and(|to| too_early.contains(to)) {
+                continue;
+            }
             let undelivered =
                 if self.deliver_order(&command) { Undelivered::Finished } else { self.finish_order(&command).await? };
             match undelivered {
-                Undelivered::TooEarly => too_early = true,
+                Undelivered::TooEarly => too_early.extend(to),
                 // Orders after one that is too early are read again together with it.
-                Undelivered::Finished if too_early => {}
+                Undelivered::Finished if !too_early.is_empty() => {}
                 Undelivered::Finished => *newest = command.number,
             }
         }
-        if too_early {
+        if !too_early.is_empty() {
             tokio::time::sleep(NO_DRIVER_RETRY).await;
         }
         Ok(())

@@ -25,7 +25,7 @@ const OPEN_INVOICES_MAX: usize = 10;
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewInvoice {
     /// The amount. The operator may allow less.
-    #[schema(example = 500, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
+    #[schema(example = 500, minimum = 1, maximum = 1_000_000_000_000_u64)]
     amount_sats: u64,
 }
 

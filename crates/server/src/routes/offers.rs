@@ -33,7 +33,7 @@ pub(crate) struct NewSession {
     #[schema(example = "demo", max_length = 100)]
     team: String,
     /// The amount of the first invoice. The operator may allow less.
-    #[schema(example = 500, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
+    #[schema(example = 500, minimum = 1, maximum = 1_000_000_000_000_u64)]
     amount_sats: u64,
 }
 
@@ -108,7 +108,11 @@ pub(crate) fn priced() -> Problem {
 
 /// Returns an amount in satoshis, if a person can mean it.
 pub(crate) fn amount(sats: u64) -> Result<Msat, Problem> {
-    let money = Msat::from_sat(sats).ok().filter(|money| *money > Msat::ZERO);
-    money
-        .ok_or_else(|| Problem::unprocessable("amount", "An amount is at least 1 sat, and at most 21 million bitcoin."))
+    let money = Msat::from_sat(sats).ok().filter(|_| (1..=SATS_MAX).contains(&sats));
+    money.ok_or_else(|| {
+        Problem::unprocessable("amount", format!("An amount is at least 1 sat, and at most {SATS_MAX} sat."))
+    })
 }
+
+/// The largest amount: ten thousand bitcoin. Programs that know only floating-point numbers can still write it exactly.
+const SATS_MAX: u64 = 1_000_000_000_000;

@@ -28,7 +28,7 @@ pub(crate) struct NewRequest {
     task: String,
     /// The most that it may cost. It comes out of the session's free money. Without it, all free money.
     #[serde(default)]
-    #[schema(example = 200, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
+    #[schema(example = 200, minimum = 1, maximum = 1_000_000_000_000_u64)]
     budget_sats: Option<u64>,
 }
 
@@ -186,7 +186,7 @@ pub(crate) struct TopUp {
     #[schema(example = "1.2", max_length = 400)]
     contract: Option<String>,
     /// The amount. It comes out of the session's free money.
-    #[schema(example = 100, minimum = 1, maximum = 2_100_000_000_000_000_u64)]
+    #[schema(example = 100, minimum = 1, maximum = 1_000_000_000_000_u64)]
     amount_sats: u64,
 }
 
