@@ -10,18 +10,22 @@ use guildhall_kernel::Path;
 use guildhall_local::{JournalError, Progress, RequestKey, SessionId};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::hall::{Ending, Hall, HallError, Instruction};
 use crate::running::{Running, Stopper};
 use crate::session::Ended;
-use crate::undertaking::Undertaking;
+use crate::undertaking::{Undertaking, account};
 
 /// How long a session must wait for a person before it is unloaded.
 pub const UNLOAD_AFTER: Duration = Duration::from_mins(1);
 
 /// How much longer than the grace period a stop may take: answers are stored, and transcripts and payments are finished.
 const STOP_MARGIN: Duration = Duration::from_secs(10);
+
+/// How long to wait for work that has ended, and the pause between two looks.
+const GONE_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A function that is told when the work on a root ends: the session, the root, and the result or the error.
 pub type OnEnd = Arc<dyn Fn(&SessionId, &Path, Result<&Ended, &HallError>) + Send + Sync>;
@@ -129,6 +133,7 @@ impl Keeper {
         let (id, work) = work.with_session();
         let slot = self.shared.slot(&id);
         let started = async {
+            self.until_gone(work.hall(), &id, &slot).await?;
             let _loading = slot.loading.lock().await;
             if slot.is_loaded() {
                 return Err(HallError::NotEnded(id.clone()));
@@ -141,6 +146,21 @@ impl Keeper {
         let started = started.await;
         self.shared.forget(&id, &slot);
         started
+    }
+
+    /// Waits a moment for work that has ended: its last facts are stored a little before it is unloaded, so a caller who sees that it
+    /// has ended may start the next work at once.
+    async fn until_gone(&self, hall: &Hall, id: &SessionId, slot: &Slot) -> Result<(), HallError> {
+        let until = Instant::now() + GONE_WITHIN;
+        while slot.is_loaded() && Instant::now() < until {
+            let account = account(hall.journal(), id).await?;
+            let newest = account.next_root().ordinal() - 1;
+            if newest > 0 && account.is_at_work(&Path::root(newest)) {
+                break;
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
     }
 
     /// Resumes the work of a session, unless it is loaded.

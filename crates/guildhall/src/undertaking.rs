@@ -220,6 +220,10 @@ impl Undertaking {
         self
     }
 
+    pub(crate) fn hall(&self) -> &Hall {
+        &self.hall
+    }
+
     /// Returns the id of the session in which the work will be. A new session gets its id here.
     pub(crate) fn with_session(mut self) -> (SessionId, Undertaking) {
         if let Some(id) = self.after.clone().or_else(|| self.within.clone()) {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::crew::{always, delegates, first, slowly, stalls};
 use crate::house::{House, Wire, says, wait_for};
 use crate::serve::house_with_offer;
-use crate::serving::{Events, Server};
+use crate::serving::{Events, Server, Session};
 
 /// How often the server is killed. `cargo xtask soak` sets more.
 fn rounds() -> usize {
@@ -133,16 +133,19 @@ fn a_second_ctrl_c_stops_a_server_at_once() {
 fn a_client_that_goes_in_mid_request_leaves_nothing_half_done() {
     let house = house_with_offer(&crate::serve::one_hire_each());
     let server = Server::start_unbilled(&house);
-    let mut taken = 0;
-    for ms in 0..12 {
-        let session = server.funded("crew", 1000);
+    let sessions: Vec<Session> = (0..12).map(|_| server.funded("crew", 1000)).collect();
+    // The moments at which the client goes are what is tried here.
+    for (session, ms) in sessions.iter().zip(0..) {
         let body = br#"{"task":"When is the meeting?"}"#;
         let mut stream = session.client.connect();
         stream.write_all(&session.client.head("POST", &session.path("requests"), &[], Some(body.len()))).unwrap();
         stream.write_all(body).unwrap();
-        // The moments at which the client goes are what is tried here.
         thread::sleep(Duration::from_millis(ms));
         drop(stream);
+    }
+    sessions[11].post("requests", &json!({"task": "When is the meeting?"}));
+    let mut taken = 0;
+    for session in &sessions {
         let state = session.ended();
         let requests = state["requests"].as_array().unwrap();
         assert!(requests.iter().all(|request| request["state"] == "done"), "{state}");
