@@ -262,6 +262,8 @@ impl HallBuilder {
             fees,
             #[cfg(feature = "lightning")]
             wallet,
+            #[cfg(feature = "lightning")]
+            treasury: Arc::default(),
         }))
     }
 }

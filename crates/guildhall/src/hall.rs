@@ -34,7 +34,7 @@ use crate::stored::stored_text;
 use crate::tasks::Tasks;
 use crate::transcript::TranscriptError;
 #[cfg(feature = "lightning")]
-use crate::treasury::{WalletError, WalletSettings};
+use crate::treasury::{FollowedTreasury, WalletError, WalletSettings};
 use crate::undertaking::Undertaking;
 
 /// Why work could not be done. Everything stored before the error stays stored.
@@ -340,6 +340,9 @@ pub(crate) struct Inner {
     pub(crate) fees: BTreeMap<AgentName, FeeTerms>,
     #[cfg(feature = "lightning")]
     pub(crate) wallet: WalletSettings,
+    /// What is known of the treasury. Halls of one journal share it.
+    #[cfg(feature = "lightning")]
+    pub(crate) treasury: Arc<tokio::sync::Mutex<FollowedTreasury>>,
 }
 
 impl Hall {
@@ -429,6 +432,11 @@ impl Hall {
     #[cfg(feature = "lightning")]
     pub(crate) fn wallet_settings(&self) -> &WalletSettings {
         &self.inner.wallet
+    }
+
+    #[cfg(feature = "lightning")]
+    pub(crate) fn followed_treasury(&self) -> &tokio::sync::Mutex<FollowedTreasury> {
+        &self.inner.treasury
     }
 
     /// This build has no wallet, so no work starts in a session with the money of one.

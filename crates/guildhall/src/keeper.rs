@@ -140,8 +140,11 @@ impl Keeper {
             }
             let running = work.start().await?;
             let root = running.root().path.clone();
-            self.keep(&slot, running).await?;
-            Ok(Started { session: id.clone(), root })
+            // The request is stored, so this must not look as if it was not: it continues after the next start.
+            match self.keep(&slot, running).await {
+                Ok(()) | Err(HallError::Stopping) => Ok(Started { session: id.clone(), root }),
+                Err(why) => Err(why),
+            }
         };
         let started = started.await;
         self.shared.forget(&id, &slot);

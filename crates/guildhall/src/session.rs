@@ -123,7 +123,7 @@ impl View {
             },
             None => None,
         };
-        let (late, credits) = (late_money(&account), credits(&account));
+        let (late, credits) = (late_money(journal, id, &account).await?, credits(&account));
         let (checker, violations) = checked(&facts, &account, account_before_form_3);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
         let path = request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
@@ -306,7 +306,7 @@ impl Ended {
             unreadable: unreadable.texts,
             transcript_failure: None,
             granted,
-            late: late_money(&account),
+            late: late_money(journal, session, &account).await?,
             report,
             violations,
             head,

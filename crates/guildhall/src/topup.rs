@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use guildhall_kernel::{Answer, Ask, AskId, AskKey, Cause, Fact, Msat, Path, Refusal, Sender, SessionFact, Stored};
-use guildhall_local::{Holder, JournalError, SessionId, unix_now};
+use guildhall_local::{Holder, Journal, JournalError, SessionId, unix_now};
 
 use crate::hall::{Hall, HallError, Instruction};
 use crate::setup::newest_root;
@@ -169,8 +169,19 @@ fn step(facts: &[Stored], cause: &Cause) -> TopUpStep {
     step
 }
 
-/// The money that came for the newest root after it had closed. No other money is added to a session between two requests.
-pub(crate) fn late_money(account: &[SessionFact]) -> Msat {
+/// The money that came for the newest root after it had closed. Between two requests, no other money is added to a session of a
+/// terminal. The owner of a served session can settle an invoice at any time, and no money is late there.
+pub(crate) async fn late_money(
+    journal: &Journal,
+    session: &SessionId,
+    account: &[SessionFact],
+) -> Result<Msat, JournalError> {
+    let late = added_since_request(account);
+    let is_late = late > Msat::ZERO && journal.team_of(session).await?.is_none();
+    Ok(if is_late { late } else { Msat::ZERO })
+}
+
+fn added_since_request(account: &[SessionFact]) -> Msat {
     let after = account.iter().rposition(|fact| matches!(fact, SessionFact::Requested { .. })).map_or(0, |at| at + 1);
     let late = account[after..].iter().map(|fact| match fact {
         SessionFact::Funded { money, root: None, payment: None } => u128::from(money.get()),

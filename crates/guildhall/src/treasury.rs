@@ -288,11 +288,11 @@ impl Hall {
         }))
     }
 
-    /// Returns the state of the treasury.
-    pub async fn treasury(&self) -> Result<Treasury, HallError> {
-        let mut followed = Followed::new();
+    /// Returns the state of the treasury. Only the facts that are new since the last call are read.
+    pub async fn treasury(&self) -> Result<Arc<Treasury>, HallError> {
+        let mut followed = self.followed_treasury().lock().await;
         followed.read(self).await?;
-        Ok(followed.treasury)
+        Ok(Arc::clone(&followed.treasury))
     }
 
     /// Makes sure that new work can start in a session with the money of a wallet.
@@ -366,25 +366,28 @@ impl Hall {
 }
 
 /// The state of the treasury, with the place of the newest fact in it. Only the facts after that place are read again.
-struct Followed {
-    treasury: Treasury,
+#[derive(Default)]
+pub(crate) struct FollowedTreasury {
+    treasury: Arc<Treasury>,
     cursor: TreasuryCursor,
 }
 
-impl Followed {
-    fn new() -> Followed {
-        Followed { treasury: Treasury::default(), cursor: TreasuryCursor::default() }
-    }
-
-    /// Reads the new facts, and returns the state.
-    async fn read(&mut self, hall: &Hall) -> Result<&Treasury, HallError> {
+impl FollowedTreasury {
+    /// Reads the new facts. A fact that does not fit leaves the state as it was.
+    async fn read(&mut self, hall: &Hall) -> Result<(), HallError> {
         let (facts, cursor) = hall.journal().treasury_after(self.cursor).await?;
-        for stored in facts {
-            let applied = self.treasury.apply(&stored.fact, stored.at);
-            applied.map_err(|why| HallError::Damaged(format!("fact {} of the treasury: {why}", stored.n)))?;
+        if !facts.is_empty() {
+            // A caller may still use the state before.
+            let mut treasury = Arc::clone(&self.treasury);
+            let state = Arc::make_mut(&mut treasury);
+            for stored in facts {
+                let applied = state.apply(&stored.fact, stored.at);
+                applied.map_err(|why| HallError::Damaged(format!("fact {} of the treasury: {why}", stored.n)))?;
+            }
+            self.treasury = treasury;
         }
         self.cursor = cursor;
-        Ok(&self.treasury)
+        Ok(())
     }
 }
 

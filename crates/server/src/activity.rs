@@ -11,6 +11,7 @@ use guildhall::kernel::{AskId, AskKey, Path};
 use guildhall::local::Watcher;
 use serde::Serialize;
 use tokio::sync::broadcast;
+use utoipa::ToSchema;
 
 /// How many activities a viewer may be behind. It misses the rest: each new one replaces the one before.
 const BEHIND_MAX: usize = 64;
@@ -26,9 +27,9 @@ struct Watched {
 }
 
 /// What an agent does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Does {
+pub(crate) enum Does {
     /// It asks its model.
     Asks,
     /// The model thinks.
@@ -41,10 +42,16 @@ enum Does {
     Waits,
 }
 
-#[derive(Serialize)]
-struct Activity<'a> {
+/// The data of the event `activity`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Activity<'a> {
+    /// The contract.
+    #[schema(value_type = str, example = "1.2")]
     contract: &'a Path,
+    /// The number of its ask.
+    #[schema(value_type = u32)]
     ask: AskId,
+    /// What it does.
     does: Does,
 }
 

@@ -10,7 +10,7 @@ use guildhall::kernel::Path;
 use guildhall::kernel::{Hash, Msat};
 use guildhall::local::Journal;
 use guildhall::{Ended, Ending, Hall, HallError, Instruction, Keeper, SessionId, Tree};
-use tokio::sync::{OwnedMutexGuard, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::activity::Activities;
@@ -18,6 +18,7 @@ use crate::guard::Sites;
 use crate::metrics::{Gauges, Metrics};
 use crate::offer::{Costs, Offer, Published};
 use crate::peer::Peer;
+use crate::places::{Full, Place, Places};
 use crate::problem::Problem;
 use crate::rates::{Buckets, Rate};
 use crate::token::Token;
@@ -55,7 +56,9 @@ pub struct Limits {
     /// How long they count, and how long an invoice in play money is valid.
     pub unpaid_for: Duration,
     /// How many streams of events may be open.
-    pub streams_max: u64,
+    pub streams_max: usize,
+    /// How many of them one client may have, and how many one session.
+    pub streams_each_max: usize,
     /// The most that an invoice may be about, in satoshis.
     pub invoice_sats_max: u64,
     /// How many requests may be at work at the same time.
@@ -74,6 +77,7 @@ impl Default for Limits {
             unpaid_max: 100,
             unpaid_for: Duration::from_mins(15),
             streams_max: 2_000,
+            streams_each_max: 1_000,
             invoice_sats_max: 10_000_000,
             work_max: 200,
             new_sessions: Rate { per_minute: 10, burst: 20 },
@@ -81,6 +85,12 @@ impl Default for Limits {
             client: Rate { per_minute: 30_000, burst: 5_000 },
         }
     }
+}
+
+/// The place of a stream of events, until it is dropped.
+pub(crate) struct StreamPlace {
+    _client: Place<Option<IpAddr>>,
+    _session: Place<SessionId>,
 }
 
 /// What all requests share. A clone is another handle to the same.
@@ -102,6 +112,8 @@ struct Inner {
     new_sessions: Buckets<Option<IpAddr>>,
     public: Buckets<Option<IpAddr>>,
     clients: Buckets<Option<IpAddr>>,
+    client_streams: Places<Option<IpAddr>>,
+    session_streams: Places<SessionId>,
     revoked: broadcast::Sender<(SessionId, u64)>,
     stop: watch::Sender<bool>,
     /// Requests that change something. They go on when their clients go.
@@ -145,6 +157,8 @@ impl App {
             new_sessions: Buckets::new(limits.new_sessions),
             public: Buckets::new(limits.public),
             clients: Buckets::new(limits.client),
+            client_streams: Places::new(limits.streams_max, limits.streams_each_max),
+            session_streams: Places::new(usize::MAX, limits.streams_each_max),
             revoked: broadcast::Sender::new(REVOKED_MAX),
             stop: watch::Sender::new(false),
             changes: Mutex::default(),
@@ -185,7 +199,7 @@ impl App {
     }
 
     /// The tree of a session as it is now.
-    pub(crate) async fn tree(&self, session: &SessionId) -> Result<OwnedMutexGuard<Tree>, HallError> {
+    pub(crate) async fn tree(&self, session: &SessionId) -> Result<Arc<Tree>, HallError> {
         self.0.trees.newest(self.hall(), session).await
     }
 
@@ -283,6 +297,13 @@ impl App {
         self.0.clients.take(peer.map(Peer::network), Instant::now())
     }
 
+    /// Takes a place for a stream of events.
+    pub(crate) fn take_stream(&self, peer: Option<Peer>, session: &SessionId) -> Result<StreamPlace, Full> {
+        let client = self.0.client_streams.take(peer.map(Peer::network))?;
+        let session = self.0.session_streams.take(session.clone())?;
+        Ok(StreamPlace { _client: client, _session: session })
+    }
+
     /// Notes the cost of work that ends, and why work stopped, until the server ends.
     pub(crate) async fn note_endings(&self, mut endings: Endings) {
         while let Some((session, ending)) = endings.recv().await {
@@ -323,6 +344,7 @@ impl App {
     pub(crate) fn gauges(&self) -> Gauges {
         let counts = self.journal().counts();
         Gauges {
+            streams: self.0.client_streams.count(),
             sessions_loaded: self.keeper().count(),
             journal_jobs: counts.jobs,
             journal_commits: counts.commits,

@@ -22,9 +22,13 @@ use tower_service::Service;
 
 use crate::app::until_stop;
 use crate::peer::Peer;
+use crate::places::Places;
 
 /// How many connections are open at once. Streams of events have a limit of their own below this.
 const CONNECTIONS_MAX: usize = 4096;
+
+/// How many of them one client may have.
+const CONNECTIONS_OF_CLIENT_MAX: usize = 2048;
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -44,6 +48,7 @@ const LAST_REQUESTS_MAX: Duration = Duration::from_secs(5);
 /// Serves connections until `stop` changes, and then waits a short time for open requests.
 pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let clients = Places::new(CONNECTIONS_MAX, CONNECTIONS_OF_CLIENT_MAX);
     let mut connections = JoinSet::new();
     loop {
         let accept = async {
@@ -56,11 +61,13 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch
             Some(_) = connections.join_next() => continue,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                let (router, stop) = (router.clone(), stop.clone());
+            Ok((stream, address)) => {
+                let (router, stop, peer) = (router.clone(), stop.clone(), Peer(address.ip()));
+                // A client with too many connections loses the new one. The others are served.
+                let Ok(place) = clients.take(peer.network()) else { continue };
                 connections.spawn(async move {
-                    connection(stream, Peer(peer.ip()), router, stop).await;
-                    drop(slot);
+                    connection(stream, peer, router, stop).await;
+                    drop((slot, place));
                 });
             }
             Err(_) => sleep(AFTER_ERROR).await,

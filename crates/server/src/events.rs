@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, interval_at};
+use utoipa::ToSchema;
 
-use crate::app::{App, until_stop};
+use crate::app::{App, StreamPlace, until_stop};
 use crate::body::Parts;
 use crate::caller::Caller;
 use crate::offer::CastMember;
@@ -26,24 +27,14 @@ const EXCERPT_CHARS_MAX: usize = 280;
 /// How often a stream without events shows that it lives, so that no proxy closes it.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// Counts a stream while it is open.
-pub(crate) struct StreamGuard(App);
-
-impl StreamGuard {
-    /// `None` if there are as many streams as there may be.
-    pub(crate) fn new(app: &App) -> Option<StreamGuard> {
-        let streams = &app.metrics().streams;
-        let most = app.limits().streams_max;
-        let added =
-            streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| (open < most).then_some(open + 1));
-        added.ok().map(|_| StreamGuard(app.clone()))
-    }
-}
-
-impl Drop for StreamGuard {
-    fn drop(&mut self) {
-        self.0.metrics().streams.fetch_sub(1, Ordering::Relaxed);
-    }
+/// The data of the event `cast`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Cast<'a> {
+    /// The session.
+    #[schema(value_type = str)]
+    session: &'a SessionId,
+    /// The agents.
+    agents: Vec<CastMember>,
 }
 
 /// What a stream is about.
@@ -52,17 +43,17 @@ pub(crate) struct Stream {
     pub(crate) caller: Caller,
     pub(crate) after: Cursor,
     pub(crate) cast: Vec<CastMember>,
-    pub(crate) guard: StreamGuard,
+    pub(crate) place: StreamPlace,
 }
 
 /// Sends the events of a session until the client goes, its token is revoked, or the server stops.
 pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
-    let Stream { session, caller, after, cast, guard } = stream;
+    let Stream { session, caller, after, cast, place } = stream;
     let mut activities = app.activities().watch(&session);
     let (mut revocation, mut stopping) = (Revocation::new(&app, caller), app.stopping());
     let mut events = app.journal().follow(&session, after);
     let mut alive = interval_at(Instant::now() + ALIVE, ALIVE);
-    let first = json!({"session": session, "agents": cast});
+    let first = serde_json::to_string(&Cast { session: &session, agents: cast }).expect("a cast is JSON");
     if parts.send(Bytes::from(format!("retry: 1000\nevent: cast\ndata: {first}\n\n"))).await.is_err() {
         return;
     }
@@ -93,7 +84,7 @@ pub(crate) async fn send(app: App, stream: Stream, parts: Parts) {
             break;
         }
     }
-    drop(guard);
+    drop(place);
 }
 
 /// Watches whether the token of a caller is revoked.

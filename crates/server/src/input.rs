@@ -1,5 +1,6 @@
 //! What a caller sends: JSON of limited size, without unknown fields, and an optional idempotency key.
 
+use std::error::Error;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -9,6 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use guildhall::kernel::Hash;
 use guildhall::local::{RequestKey, hash_text};
+use http_body_util::LengthLimitError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -75,9 +77,12 @@ async fn read(body: Body) -> Result<axum::body::Bytes, Problem> {
         let detail = "The body did not arrive in time.";
         return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail));
     };
-    read.map_err(|_| {
-        let detail = format!("The body could not be read, or has more than {BODY_BYTES_MAX} bytes.");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    read.map_err(|why| {
+        if why.source().is_some_and(|source| source.is::<LengthLimitError>()) {
+            let detail = format!("The body has more than {BODY_BYTES_MAX} bytes.");
+            return Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail);
+        }
+        Problem::bad_request("The body could not be read: it broke off, or its transfer encoding is wrong.")
     })
 }
 

@@ -19,6 +19,7 @@ mod metrics;
 mod money;
 mod offer;
 mod peer;
+mod places;
 mod problem;
 mod rates;
 mod replay;

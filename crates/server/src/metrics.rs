@@ -10,7 +10,6 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, String, u16), Requests>>,
-    pub(crate) streams: AtomicU64,
     pub(crate) events_sent: AtomicU64,
     pub(crate) requests_ended: AtomicU64,
 }
@@ -24,6 +23,7 @@ struct Requests {
 /// What is counted elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauges {
+    pub(crate) streams: usize,
     pub(crate) sessions_loaded: usize,
     pub(crate) journal_jobs: u64,
     pub(crate) journal_commits: u64,
@@ -48,7 +48,7 @@ impl Metrics {
             writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}").expect(WRITES);
         };
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        add("guildhall_streams", "gauge", "Streams of events that are open.", read(&self.streams));
+        add("guildhall_streams", "gauge", "Streams of events that are open.", gauges.streams as u64);
         add("guildhall_events_sent_total", "counter", "Events that were sent to viewers.", read(&self.events_sent));
         add("guildhall_sessions_loaded", "gauge", "Sessions in memory.", gauges.sessions_loaded as u64);
         let ended = read(&self.requests_ended);

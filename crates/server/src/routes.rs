@@ -5,6 +5,7 @@ pub(crate) mod money;
 pub(crate) mod offers;
 pub(crate) mod operator;
 pub(crate) mod reading;
+mod tree_schema;
 pub(crate) mod viewers;
 pub(crate) mod work;
 
@@ -18,7 +19,9 @@ use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::activity::Activity;
 use crate::app::App;
+use crate::events::Cast;
 use crate::guard::guard;
 use crate::problem::Problem;
 
@@ -28,7 +31,8 @@ const OPENAPI: &str = "/api/openapi.json";
 fn documented() -> OpenApiRouter<App> {
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(TOKEN)).build();
     let components =
-        ComponentsBuilder::new().security_scheme("token", SecurityScheme::Http(token)).schema_from::<Problem>().build();
+        ComponentsBuilder::new().security_scheme("token", SecurityScheme::Http(token)).schema_from::<Problem>();
+    let components = components.schema_from::<Cast<'_>>().schema_from::<Activity<'_>>().build();
     let info = InfoBuilder::new()
         .title("Guildhall")
         .version(env!("CARGO_PKG_VERSION"))

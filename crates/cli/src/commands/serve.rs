@@ -119,6 +119,7 @@ fn limits(config: &ServeConfig) -> Limits {
     Limits {
         unpaid_max: config.unpaid_sessions.unwrap_or(default.unpaid_max),
         streams_max: config.streams.unwrap_or(default.streams_max),
+        streams_each_max: config.streams_each.unwrap_or(default.streams_each_max),
         invoice_sats_max: config.invoice_max.map_or(default.invoice_sats_max, |most| most.0.get() / 1000),
         work_max: config.work.unwrap_or(default.work_max),
         new_sessions: match config.new_sessions_per_minute {

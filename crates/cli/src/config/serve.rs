@@ -15,7 +15,9 @@ pub(crate) struct ServeConfig {
     /// How many sessions may wait for their first payment.
     pub(crate) unpaid_sessions: Option<u32>,
     /// How many streams of events may be open.
-    pub(crate) streams: Option<u64>,
+    pub(crate) streams: Option<usize>,
+    /// How many of them one client, or one session, may have.
+    pub(crate) streams_each: Option<usize>,
     /// The largest invoice.
     pub(crate) invoice_max: Option<Sats>,
     /// How many requests may be at work at the same time.

@@ -85,6 +85,10 @@ fn a_stranger_runs_the_live_demo_from_offer_to_change() {
     assert_eq!(last.id, Some(session.state()["newest_event"].as_str().unwrap().to_owned()));
     let offers = server.stranger().get("/api/offers").expect(200);
     assert_eq!(offers[0]["cost"], json!({"requests": 1, "median_msat": spent, "percentile_90_msat": spent}));
+    let invoice = session.post("fund", &json!({"amount_sats": 70})).expect(201);
+    session.post("settle", &json!({"invoice": invoice["invoice"]})).expect(200);
+    let shown = house.guildhall(&["show", &session.id, "--output", "json"]).expect(0).json();
+    assert_eq!((&shown["late"], &shown["free"]), (&json!(0), &json!(70_000)), "money between two requests is not late");
     let ended = server.stop().expect(0);
     assert!(ended.stdout.contains("operator token: "), "{}", ended.stdout);
     house.guildhall(&["verify"]).expect(0);

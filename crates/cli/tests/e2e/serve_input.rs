@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::house::{House, Wire, wait_for};
 use crate::serve::{house_with_offer, one_hire_each};
-use crate::serving::Server;
+use crate::serving::{Events, Server};
 
 #[test]
 fn malformed_bodies_are_named_and_change_nothing() {
@@ -113,14 +113,39 @@ fn too_many_unpaid_sessions_streams_and_requests_are_refused() {
     server.stranger().post("/api/sessions", &new).expect(201);
     server.stop().expect(0);
 
-    house.write_config(&format!("{}public_rate = 1\n", house.read_config()));
+    house.write_config(&format!("{}public_rate = 1\nstreams_each = 1\n", house.read_config()));
     let server = Server::start(&house);
+    let operator = server.operator();
+    let first = Events::open(&operator, &session.id, None);
+    first.wait("the cast", |event| event.name == "cast");
+    operator.send("GET", &session.path("events"), &[], None).expect_problem(429, "too_many_streams");
     let statuses: Vec<u16> = (0..15).map(|_| server.stranger().get("/api/offers").status).collect();
     assert_eq!((statuses[0], statuses[14]), (200, 429), "{statuses:?}");
     // Guessing tokens counts, too, and a valid token is not held up by it.
     let guess = server.with_token(&format!("gh_{}", "1".repeat(64)));
     assert_eq!(guess.get("/api/sessions").status, 429);
     assert_eq!(server.operator().get("/api/sessions").status, 200);
+    server.stop().expect(0);
+}
+
+#[test]
+fn one_damaged_session_does_not_hide_the_others_from_the_operator() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    let server = Server::start(&house);
+    let (damaged, intact) = (server.funded("demo", 100), server.funded("demo", 200));
+    server.stop().expect(0);
+    house.tamper(&format!(
+        "UPDATE session_fact SET body = replace(body, '100000', '900000') WHERE session = '{}'",
+        damaged.id
+    ));
+    let server = Server::start(&house);
+    let listed = server.operator().get("/api/sessions").expect(200);
+    let account = |id: &str| {
+        let lines = listed.as_array().unwrap();
+        lines.iter().find(|line| line["session"] == id).unwrap()["account"].clone()
+    };
+    assert_eq!(account(&damaged.id), Value::Null, "{listed}");
+    assert_eq!(account(&intact.id)["free_msat"], 200_000);
     server.stop().expect(0);
 }
 

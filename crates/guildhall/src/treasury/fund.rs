@@ -6,7 +6,7 @@ use std::time::Duration;
 use guildhall_kernel::{Msat, PaymentHash, Quantity, Session, SessionFact, SessionKind, UnixMs};
 use guildhall_local::{JournalError, NewFunding, RequestKey, SessionBatch, SessionId, TreasuryBatch, unix_now};
 
-use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
+use super::{LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
 use crate::name::fresh_id;
 use crate::served::{NO_LABEL, Serving};
@@ -163,10 +163,9 @@ impl Hall {
     /// Waits until an invoice is paid or has expired. The invoice can be paid even if nobody waits.
     pub async fn wait_for_funding(&self, funding: &Funding) -> Result<FundingEnd, HallError> {
         let worker = TreasuryWorker::start_for_invoice(self, funding.payment);
-        let mut followed = Followed::new();
         let ended = async {
             loop {
-                let treasury = followed.read(self).await?;
+                let treasury = self.treasury().await?;
                 let invoiced = treasury.invoices().find(|(payment, _)| *payment == funding.payment);
                 if invoiced.is_some_and(|(_, invoiced)| invoiced.is_paid) {
                     let free = self.journal().folded_account(&funding.session).await?.free();

@@ -9,7 +9,7 @@ use guildhall_kernel::{
 use guildhall_lightning::{Lnbits, decode, preimage_hash};
 use guildhall_local::{RequestKey, SessionId, TreasuryBatch, unix_now};
 
-use super::{Followed, LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
+use super::{LOOK_AGAIN, TreasuryWorker, WalletError, stored_invoice};
 use crate::hall::{Hall, HallError};
 
 /// What a session can get back.
@@ -133,10 +133,10 @@ impl Hall {
     /// Makes a payment, and waits until it has ended or the time is over. Returns the payment as it is then.
     pub async fn wait_for_payment(&self, payment: PaymentHash, time: Duration) -> Result<PaymentView, HallError> {
         let worker = TreasuryWorker::start(self);
-        let mut followed = Followed::new();
         let ended = async {
             loop {
-                let found = followed.read(self).await?.payment(payment);
+                let treasury = self.treasury().await?;
+                let found = treasury.payment(payment);
                 let found = found.ok_or_else(|| WalletError::NoPayment(payment.to_string()))?;
                 if found.end.is_some() {
                     return Ok::<PaymentView, HallError>(view(payment, found));

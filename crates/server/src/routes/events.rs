@@ -2,14 +2,17 @@
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use guildhall::local::Cursor;
 
 use crate::app::App;
 use crate::body::made_by;
 use crate::caller::Reader;
-use crate::events::{Stream, StreamGuard, send};
+use crate::events::{Stream, send};
+use crate::peer::Peer;
+use crate::places::Full;
 use crate::problem::{Problem, ReadProblems};
 use crate::routes::reading::cast_of;
 
@@ -26,22 +29,30 @@ const LAST_EVENT_ID: &str = "last-event-id";
 pub(crate) async fn events(
     State(app): State<App>,
     Reader { session, caller }: Reader,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Result<Response, Problem> {
-    let after = match headers.get(LAST_EVENT_ID) {
+    let after = match parts.headers.get(LAST_EVENT_ID) {
         None => Cursor::START,
         Some(id) => parse_cursor(id.to_str().unwrap_or_default())?,
     };
     // An id that no event has is an error now, and not a stream that waits for ever.
     app.journal().events(&session, after, 0).await?;
-    let full = "This server has as many streams as it can serve. Try again later.";
-    let full = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", full).retry_after(10);
-    let guard = StreamGuard::new(&app).ok_or_else(full)?;
+    let place = app.take_stream(parts.extensions.get::<Peer>().copied(), &session).map_err(too_many_streams)?;
     let cast = cast_of(&app, &session).await?;
-    let stream = Stream { session, caller, after, cast, guard };
+    let stream = Stream { session, caller, after, cast, place };
     let mut response = Response::new(made_by(move |parts| send(app, stream, parts)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(response)
+}
+
+fn too_many_streams(full: Full) -> Problem {
+    let (status, detail) = match full {
+        Full::All => (StatusCode::SERVICE_UNAVAILABLE, "This server has as many streams as it can serve."),
+        Full::Own => {
+            (StatusCode::TOO_MANY_REQUESTS, "This client or this session has as many streams as one may have.")
+        }
+    };
+    Problem::new(status, "too_many_streams", format!("{detail} Try again later.")).retry_after(10)
 }
 
 pub(crate) fn parse_cursor(text: &str) -> Result<Cursor, Problem> {

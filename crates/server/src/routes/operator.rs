@@ -6,7 +6,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use guildhall::WorkState;
-use guildhall::kernel::{Msat, SessionKind};
+use guildhall::kernel::{Msat, Session, SessionKind};
+use guildhall::local::JournalError;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -41,20 +42,14 @@ pub(crate) async fn sessions(
     let skip = usize::try_from(skip.unwrap_or(0)).unwrap_or(usize::MAX);
     let mut lines = Vec::new();
     for (id, team) in app.journal().served_sessions().await?.into_iter().skip(skip).take(SESSIONS_MAX) {
-        let account = app.journal().folded_account(&id).await?;
-        lines.push(SessionLine {
-            money: match account.kind() {
-                SessionKind::Play => MoneyKind::Play,
-                SessionKind::Wallet(_) => MoneyKind::Real,
-            },
-            team,
-            requests: account.next_root().ordinal() - 1,
-            is_at_work: account.at_work() > Msat::ZERO,
-            is_loaded: !matches!(app.keeper().state(&id), WorkState::NotLoaded),
-            free_msat: account.free().get(),
-            spent_msat: account.spent().get(),
-            session: id.to_string(),
-        });
+        let is_loaded = !matches!(app.keeper().state(&id), WorkState::NotLoaded);
+        let account = match app.journal().folded_account(&id).await {
+            Ok(account) => Some(AccountLine::of(&account)),
+            // The other sessions can be listed all the same.
+            Err(JournalError::Damaged { .. } | JournalError::Corrupt { .. }) => None,
+            Err(why) => return Err(why.into()),
+        };
+        lines.push(SessionLine { session: id.to_string(), team, is_loaded, account });
     }
     Ok(Json(lines))
 }
@@ -66,18 +61,40 @@ pub(crate) struct SessionLine {
     session: String,
     /// Its team.
     team: String,
+    /// Whether the session is in memory.
+    is_loaded: bool,
+    /// Its account. Absent if the stored account was damaged: `guildhall verify` on the server says how.
+    account: Option<AccountLine>,
+}
+
+/// The account of a session in the list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AccountLine {
     /// Play or real money.
     money: MoneyKind,
-    /// How many requests it has had.
+    /// How many requests the session has had.
     requests: u32,
     /// Whether a request has money and has not ended.
     is_at_work: bool,
-    /// Whether the session is in memory.
-    is_loaded: bool,
     /// The money that no request has.
     free_msat: u64,
     /// The money that requests have cost.
     spent_msat: u64,
+}
+
+impl AccountLine {
+    fn of(account: &Session) -> AccountLine {
+        AccountLine {
+            money: match account.kind() {
+                SessionKind::Play => MoneyKind::Play,
+                SessionKind::Wallet(_) => MoneyKind::Real,
+            },
+            requests: account.next_root().ordinal() - 1,
+            is_at_work: account.at_work() > Msat::ZERO,
+            free_msat: account.free().get(),
+            spent_msat: account.spent().get(),
+        }
+    }
 }
 
 /// Whether the server works.

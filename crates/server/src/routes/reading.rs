@@ -1,5 +1,7 @@
 //! What viewers, owners and the operator may read of a session.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, State};
@@ -13,6 +15,7 @@ use guildhall::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::App;
@@ -23,6 +26,7 @@ use crate::money::{InvoiceState, InvoiceView};
 use crate::offer::{CastMember, MoneyKind, cast};
 use crate::problem::{Problem, ReadProblems};
 use crate::routes::events::parse_cursor;
+use crate::routes::tree_schema::TreeView;
 
 /// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -214,16 +218,16 @@ async fn open_invoices(app: &App, session: &SessionId) -> Result<Vec<InvoiceView
     Ok(invoices)
 }
 
-/// The agents of a session: those of its team, or, if the team is not offered any more, those of its newest request.
+/// The agents of a session: those of its newest request, or, before the first one, those of its team. The operator may have changed
+/// the team since the request.
 pub(crate) async fn cast_of(app: &App, session: &SessionId) -> Result<Vec<CastMember>, Problem> {
-    if let Some(offer) = app.journal().team_of(session).await?.and_then(|team| app.offer(&team)) {
-        return Ok(cast(&offer.staffing));
-    }
     match app.hall().staffing_of(session).await {
-        Ok(staffing) => Ok(cast(&staffing)),
-        Err(HallError::NothingToResume(_) | HallError::NoWorkYet(_) | HallError::NoSetup { .. }) => Ok(Vec::new()),
-        Err(why) => Err(why.into()),
+        Ok(staffing) => return Ok(cast(&staffing)),
+        Err(HallError::NothingToResume(_) | HallError::NoWorkYet(_) | HallError::NoSetup { .. }) => {}
+        Err(why) => return Err(why.into()),
     }
+    let offer = app.journal().team_of(session).await?.and_then(|team| app.offer(&team));
+    Ok(offer.map(|offer| cast(&offer.staffing)).unwrap_or_default())
 }
 
 /// A place in the events.
@@ -239,20 +243,23 @@ pub(crate) struct At {
 /// The contracts of a session with their state and money, and its account, after an event.
 #[utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), At),
-    responses((status = 200, body = Object, description = "The tree: `at`, `account`, `contracts`"), ReadProblems))]
+    responses((status = 200, body = TreeView), ReadProblems))]
 pub(crate) async fn tree(
     State(app): State<App>,
     Reader { session, .. }: Reader,
     query: Result<Query<At>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let Query(At { at }) =
         query.map_err(|_| Problem::bad_request("The only parameter is `at`, the id of an event."))?;
     let at = at.as_deref().map(parse_cursor).transpose()?;
-    let view = match at {
-        None => serde_json::to_value(&*app.tree(&session).await?),
-        Some(at) => serde_json::to_value(app.hall().tree(&session, Some(at)).await?),
+    let tree = match at {
+        None => app.tree(&session).await?,
+        Some(at) => Arc::new(app.hall().tree(&session, Some(at)).await?),
     };
-    Ok(Json(view.map_err(Problem::internal)?))
+    // A large tree takes a while, which must not hold up others.
+    let made = spawn_blocking(move || serde_json::to_vec(&*tree));
+    let json = made.await.map_err(Problem::internal)?.map_err(Problem::internal)?;
+    Ok(with_type(Body::from(json), "application/json"))
 }
 
 /// Money that moved.

@@ -12,13 +12,14 @@ use crate::journal::event_pages::{Page, Place};
 const NEWEST_MAX: usize = 1024;
 
 /// How many of them keep the form in which they are sent. Most followers have the newest events, and the others make that form again.
-const ENCODED_MAX: usize = 128;
+const ENCODED_MAX: usize = 64;
 
 /// How many events a follower takes at once. A follower that does not continue keeps no more events than this in memory.
 const TAKEN_MAX: usize = 128;
 
-/// How many bytes of texts of a session stay in memory.
-const NEWEST_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How many bytes of texts of a session stay in memory. Only those who make the form of a new event need them, and older texts are
+/// read from the database.
+const NEWEST_TEXT_BYTES_MAX: usize = 128 * 1024;
 
 /// The newest events of a session.
 #[derive(Debug)]
