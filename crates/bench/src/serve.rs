@@ -208,22 +208,32 @@ impl Bench<'_> {
 
     /// Many agents without viewers, and with viewers of whom some never read.
     fn many_agents(&self, values: &mut Values) -> Result<(), String> {
-        let (alone_ms, alone_bytes) = self.agents(0, 0, |_| ())?;
+        let (alone_ms, alone_bytes) = self.agents(REPLY_MS, 0, 0, |_| ())?;
         let Size { viewers, never_read, .. } = *self.size;
-        let (watched_ms, watched_bytes) = self.agents(viewers, never_read, |viewers| {
+        let (watched_ms, watched_bytes) = self.agents(REPLY_MS, viewers, never_read, |viewers| {
             values.add(Key::WatchedP99, Latencies::of(viewers).percentile_ms(99));
         })?;
         values.add(Key::Alone, alone_ms);
         values.add(Key::Watched, watched_ms);
         values.add(Key::Times, watched_ms / alone_ms);
         values.add(Key::WatchedMemory, (watched_bytes - alone_bytes) / float(viewers as u64) / KIB);
+        let (alone_ms, _) = self.agents(0, 0, 0, |_| ())?;
+        let (watched_ms, _) = self.agents(0, viewers, never_read, |_| ())?;
+        values.add(Key::AloneAtOnce, alone_ms);
+        values.add(Key::WatchedAtOnce, watched_ms);
         Ok(())
     }
 
     /// One agent that hires all others in one reply. Returns the time of the work in milliseconds, and the memory of the server
     /// at its end in bytes.
-    fn agents(&self, viewers: usize, never_read: usize, seen: impl FnOnce(&Viewers)) -> Result<(f64, f64), String> {
-        let (mut server, _fake) = self.server(REPLY_MS)?;
+    fn agents(
+        &self,
+        reply_ms: u64,
+        viewers: usize,
+        never_read: usize,
+        seen: impl FnOnce(&Viewers),
+    ) -> Result<(f64, f64), String> {
+        let (mut server, _fake) = self.server(reply_ms)?;
         let sessions = [server.session(OFFERS[0])?];
         let viewers = server.watch(&sessions, viewers, never_read)?;
         let tree = Tree { fanout: self.size.agents, depth: 1 };

@@ -78,7 +78,7 @@ async fn read(body: Body) -> Result<axum::body::Bytes, Problem> {
         return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail));
     };
     read.map_err(|why| {
-        if why.source().is_some_and(|source| source.is::<LengthLimitError>()) {
+        if why.source().is_some_and(<dyn Error>::is::<LengthLimitError>) {
             let detail = format!("The body has more than {BODY_BYTES_MAX} bytes.");
             return Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail);
         }

@@ -24,6 +24,8 @@ pub(crate) enum Key {
     Times,
     WatchedP99,
     WatchedMemory,
+    AloneAtOnce,
+    WatchedAtOnce,
 }
 
 /// A row of the table.
@@ -106,6 +108,8 @@ fn rows(size: &Size) -> Vec<Row> {
         ),
         more(Key::Alone, "the time of the work with no viewers", "ms"),
         more(Key::Watched, "the time of the work with the viewers", "ms"),
+        more(Key::AloneAtOnce, "the same with a model that answers at once, with no viewers", "ms"),
+        more(Key::WatchedAtOnce, "the same with a model that answers at once, with the viewers", "ms"),
         more(Key::WatchedP99, "from durable to received by those who read, 99th percentile", "ms"),
         row(
             Key::WatchedMemory,
