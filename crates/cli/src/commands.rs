@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::args::{Command, Output, PathsArgs};
 use crate::exit::{Exit, Failure};
+use crate::paths::Paths;
 use crate::print::{NotWritten, out, tame_json};
 use crate::world::World;
 
@@ -50,7 +51,8 @@ pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Agents(args) => agents::agents(&load()?, &args),
         Command::Verify(args) => verify::verify(&load()?, args).await,
         Command::Models(args) => models::models(&load()?, &args),
-        Command::Paths(args) => paths(&load()?, &args),
+        // A broken config must not hide where the config is.
+        Command::Paths(args) => paths(&World::paths()?, &args),
         Command::Serve(args) => serve::serve(&load()?, args).await,
         Command::Demo(args) => demo::demo(args).await,
         Command::Completions(args) => install::completions(&args),
@@ -58,8 +60,7 @@ pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
     }
 }
 
-fn paths(world: &World, args: &PathsArgs) -> Result<Exit, Failure> {
-    let paths = &world.paths;
+fn paths(paths: &Paths, args: &PathsArgs) -> Result<Exit, Failure> {
     match args.output.output {
         Output::Json => out_json(paths)?,
         Output::Text => {

@@ -248,7 +248,10 @@ mod tests {
     fn the_documentation_of_the_server_has_a_valid_config() {
         let (_, config) = include_str!("../../../docs/serve.md").split_once("```toml\n").unwrap();
         let config = Config::parse(config.split_once("```").unwrap().0).unwrap();
-        assert_eq!((config.offers["review"].money, config.serve.live_demo), (super::serve::OfferMoney::Wallet, true));
+        assert_eq!(
+            (config.offers["review"].money, config.serve.live_demo),
+            (super::serve::OfferMoney::Wallet, Some(true))
+        );
     }
 
     #[test]

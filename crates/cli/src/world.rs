@@ -91,7 +91,7 @@ pub(crate) fn is_dumb_terminal() -> bool {
 impl World {
     /// Reads the variables and the config.
     pub(crate) fn load() -> Result<World, Failure> {
-        let paths = Paths::find(variable("GUILDHALL_HOME")?.map(PathBuf::from))?;
+        let paths = World::paths()?;
         let config = Config::read(&paths.config)?;
         let mut world = World::new(paths, &config)?;
         world.sources_from_variables()?;
@@ -102,6 +102,11 @@ impl World {
         world.defaults(config);
         world.agreed_source();
         Ok(world)
+    }
+
+    /// Where the files are, without reading any of them.
+    pub(crate) fn paths() -> Result<Paths, Failure> {
+        Paths::find(variable("GUILDHALL_HOME")?.map(PathBuf::from))
     }
 
     /// An environment with its own home directory and no model except the rehearsal.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use crate::peer::Peer;
 use crate::places::{Full, Place, Places};
 use crate::problem::Problem;
 use crate::rates::{Buckets, Rate};
+use crate::server::ServerError;
 use crate::token::Token;
 use crate::trees::Trees;
 
@@ -28,7 +29,16 @@ use crate::trees::Trees;
 pub(crate) type Endings = mpsc::UnboundedReceiver<(SessionId, Result<Msat, String>)>;
 
 /// A function that receives the lines of the log. They have no text of a session and no token in them.
-pub type LogFn = Arc<dyn Fn(&str) + Send + Sync>;
+pub type LogFn = Arc<dyn Fn(LogKind, &str) + Send + Sync>;
+
+/// The kind of a line of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogKind {
+    /// A request of a client.
+    Request,
+    /// Something that the operator should know.
+    Event,
+}
 
 /// How many earlier costs are read when the server starts.
 const COSTS_READ_MAX: u32 = 10_000;
@@ -65,6 +75,8 @@ pub struct Limits {
     pub work_max: usize,
     /// The sessions that one client makes.
     pub new_sessions: Rate,
+    /// What the owner of one session changes: requests, messages, top-ups, stops and payments. Each is stored for ever.
+    pub changes: Rate,
     /// The requests of one client that have no token, or a wrong one.
     pub public: Rate,
     /// All requests of one client.
@@ -80,10 +92,21 @@ impl Default for Limits {
             streams_each_max: 1_000,
             invoice_sats_max: 10_000_000,
             work_max: 200,
-            new_sessions: Rate { per_minute: 10, burst: 20 },
+            // One client alone can't reach the limit on unpaid sessions.
+            new_sessions: Rate { per_minute: 5, burst: 20 },
+            changes: Rate { per_minute: 120, burst: 120 },
             public: Rate { per_minute: 1_200, burst: 200 },
             client: Rate { per_minute: 30_000, burst: 5_000 },
         }
+    }
+}
+
+/// The place of work that is about to start, until it is dropped.
+pub(crate) struct WorkPlace(Arc<Mutex<usize>>);
+
+impl Drop for WorkPlace {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
     }
 }
 
@@ -110,12 +133,17 @@ struct Inner {
     activities: Activities,
     trees: Trees,
     new_sessions: Buckets<Option<IpAddr>>,
+    changes_of_sessions: Buckets<SessionId>,
     public: Buckets<Option<IpAddr>>,
     clients: Buckets<Option<IpAddr>>,
     client_streams: Places<Option<IpAddr>>,
     session_streams: Places<SessionId>,
     revoked: broadcast::Sender<(SessionId, u64)>,
     stop: watch::Sender<bool>,
+    /// How many requests for work are about to start.
+    starting: Arc<Mutex<usize>>,
+    /// Whether work of the last server is still being resumed.
+    is_resuming: AtomicBool,
     /// Requests that change something. They go on when their clients go.
     changes: Mutex<JoinSet<()>>,
 }
@@ -126,13 +154,17 @@ impl App {
         offers: Vec<Offer>,
         activities: Activities,
         settings: Settings,
-    ) -> Result<(App, Endings), HallError> {
+    ) -> Result<(App, Endings), ServerError> {
         let mut published = BTreeMap::new();
         for offer in offers {
-            published.insert(offer.name.clone(), Published::new(offer).await?);
+            let name = offer.name.clone();
+            let offer = Published::new(offer).await;
+            published.insert(name.clone(), offer.map_err(|source| ServerError::Offer { name, source })?);
         }
         let costs = Costs::default();
-        for (team, cost) in hall.journal().costs_of_teams(COSTS_READ_MAX).await?.into_iter().rev() {
+        for (team, cost) in
+            hall.journal().costs_of_teams(COSTS_READ_MAX).await.map_err(HallError::from)?.into_iter().rev()
+        {
             costs.add(&team, cost);
         }
         let Settings { operator, sites, limits, log } = settings;
@@ -155,12 +187,15 @@ impl App {
             activities,
             trees: Trees::default(),
             new_sessions: Buckets::new(limits.new_sessions),
+            changes_of_sessions: Buckets::new(limits.changes),
             public: Buckets::new(limits.public),
             clients: Buckets::new(limits.client),
             client_streams: Places::new(limits.streams_max, limits.streams_each_max),
             session_streams: Places::new(usize::MAX, limits.streams_each_max),
             revoked: broadcast::Sender::new(REVOKED_MAX),
             stop: watch::Sender::new(false),
+            starting: Arc::default(),
+            is_resuming: AtomicBool::new(true),
             changes: Mutex::default(),
         }));
         Ok((app, endings))
@@ -207,8 +242,13 @@ impl App {
         &self.0.activities
     }
 
+    /// Tells the operator something.
     pub(crate) fn log(&self, line: &str) {
-        (self.0.log)(line);
+        (self.0.log)(LogKind::Event, line);
+    }
+
+    pub(crate) fn log_request(&self, line: &str) {
+        (self.0.log)(LogKind::Request, line);
     }
 
     pub(crate) fn offers(&self) -> impl Iterator<Item = &Published> {
@@ -297,6 +337,26 @@ impl App {
         self.0.clients.take(peer.map(Peer::network), Instant::now())
     }
 
+    /// Takes one of the changes that a session may make in a time.
+    pub(crate) fn take_change(&self, session: &SessionId) -> Result<(), Duration> {
+        self.0.changes_of_sessions.take(session.clone(), Instant::now())
+    }
+
+    /// Takes a place for work that is about to start. It counts as loaded before the place is given back.
+    pub(crate) fn take_work(&self) -> Option<WorkPlace> {
+        let mut starting = self.0.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.keeper().count() + *starting >= self.limits().work_max {
+            return None;
+        }
+        *starting += 1;
+        Some(WorkPlace(Arc::clone(&self.0.starting)))
+    }
+
+    /// Whether work of the last server is still being resumed.
+    pub(crate) fn is_resuming(&self) -> bool {
+        self.0.is_resuming.load(Ordering::Acquire)
+    }
+
     /// Takes a place for a stream of events.
     pub(crate) fn take_stream(&self, peer: Option<Peer>, session: &SessionId) -> Result<StreamPlace, Full> {
         let client = self.0.client_streams.take(peer.map(Peer::network))?;
@@ -322,6 +382,11 @@ impl App {
 
     /// Resumes the work of all sessions of this server that was under way when the last server ended.
     pub(crate) async fn resume_all(&self) {
+        self.resume_each().await;
+        self.0.is_resuming.store(false, Ordering::Release);
+    }
+
+    async fn resume_each(&self) {
         let under_way = match self.journal().under_way().await {
             Ok(under_way) => under_way,
             Err(why) => return self.log(&format!("no session is resumed: {why}")),

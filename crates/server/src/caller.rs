@@ -130,7 +130,11 @@ impl FromRequestParts<App> for Owner {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Owner, Problem> {
         let Reader { session, caller } = Reader::from_request_parts(parts, app).await?;
         match caller {
-            Caller::Operator | Caller::Owner(_) => Ok(Owner { session, caller }),
+            Caller::Operator => Ok(Owner { session, caller }),
+            Caller::Owner(_) => {
+                app.take_change(&session).map_err(too_many)?;
+                Ok(Owner { session, caller })
+            }
             Caller::Viewer(..) => Err(Problem::forbidden("This token allows only to read the session.")),
         }
     }

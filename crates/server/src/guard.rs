@@ -9,7 +9,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -45,8 +45,11 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let response = with_headers(response);
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics().request(method, &route, status, took);
-    let why = response.extensions().get::<ForLog>().map(|ForLog(why)| format!(": {why}")).unwrap_or_default();
-    app.log(&format!("{method} {route} {status} {:.1} ms{why}", took.as_secs_f64() * 1000.0));
+    // Requests above the rate are counted, but have no lines: they would fill the disk with the log.
+    if status != StatusCode::TOO_MANY_REQUESTS {
+        let why = response.extensions().get::<ForLog>().map(|ForLog(why)| format!(": {why}")).unwrap_or_default();
+        app.log_request(&format!("{method} {route} {status} {:.1} ms{why}", took.as_secs_f64() * 1000.0));
+    }
     response
 }
 

@@ -29,11 +29,11 @@ mod token;
 mod trees;
 
 pub use activity::Activities;
-pub use app::{Limits, LogFn, Settings};
+pub use app::{Limits, LogFn, LogKind, Settings};
 pub use demo::LiveDemo;
 pub use guard::{OriginError, Sites};
 pub use offer::{MoneyKind, Offer};
 pub use rates::Rate;
 pub use routes::openapi;
-pub use server::Server;
+pub use server::{Server, ServerError};
 pub use token::Token;

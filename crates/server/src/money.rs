@@ -74,7 +74,7 @@ fn state(is_paid: bool, expires: UnixMs) -> InvoiceState {
 pub(crate) fn invoice_amount(app: &App, sats: u64) -> Result<Msat, Problem> {
     let most = app.limits().invoice_sats_max;
     if sats > most {
-        return Err(Problem::unprocessable("amount", format!("An invoice is about at most {most} sat.")));
+        return Err(Problem::unprocessable("amount", format!("An invoice may be at most {most} sat.")));
     }
     amount(sats)
 }

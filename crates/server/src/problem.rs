@@ -178,21 +178,34 @@ pub(crate) fn sats(money: Msat) -> String {
     }
 }
 
+/// An amount that can be written in whole satoshis, not below this one.
+fn whole_sats(money: Msat) -> String {
+    format!("{} sat", money.get().div_ceil(1000))
+}
+
 impl From<HallError> for Problem {
     fn from(why: HallError) -> Problem {
         match why {
             HallError::Journal(why) => why.into(),
             HallError::Account(why) => why.into(),
             HallError::Wallet(why) => why.into(),
-            HallError::Refused(Refusal::Money { asked, minimum, .. }) => Problem::new(
+            HallError::Refused(Refusal::Money { free, minimum, .. }) if free < minimum => Problem::new(
                 StatusCode::PAYMENT_REQUIRED,
                 "balance_too_low",
-                format!("A budget of {} is too small: a request needs at least {}.", sats(asked), sats(minimum)),
+                format!(
+                    "Only {} is free in the session, and a request needs at least {}. Fund the session.",
+                    sats(free),
+                    whole_sats(minimum)
+                ),
+            ),
+            HallError::Refused(Refusal::Money { asked, minimum, .. }) => Problem::unprocessable(
+                "budget_too_small",
+                format!("A budget of {} is too small: a request needs at least {}.", sats(asked), whole_sats(minimum)),
             ),
             HallError::Refused(why) => Problem::unprocessable("refused", why.to_string()),
             HallError::NotEnded(_) | HallError::ContinuedElsewhere(_) => Problem::busy(),
             HallError::HasEnded(_) | HallError::NothingToResume(_) | HallError::NoWorkYet(_) => {
-                Problem::conflict("not_at_work", "The session works on no request.")
+                Problem::conflict("not_at_work", "The session works on no request. Ask for work with `POST requests`.")
             }
             HallError::NotAtWork { contract, .. } => Problem::conflict(
                 "not_at_work",

@@ -19,7 +19,7 @@ use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::activity::Activity;
+use crate::activity::{Activity, Does};
 use crate::app::App;
 use crate::events::Cast;
 use crate::guard::guard;
@@ -32,7 +32,7 @@ fn documented() -> OpenApiRouter<App> {
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(TOKEN)).build();
     let components =
         ComponentsBuilder::new().security_scheme("token", SecurityScheme::Http(token)).schema_from::<Problem>();
-    let components = components.schema_from::<Cast<'_>>().schema_from::<Activity<'_>>().build();
+    let components = components.schema_from::<Cast<'_>>().schema_from::<Activity<'_>>().schema_from::<Does>().build();
     let info = InfoBuilder::new()
         .title("Guildhall")
         .version(env!("CARGO_PKG_VERSION"))

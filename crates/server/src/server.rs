@@ -14,6 +14,22 @@ use crate::routes::router;
 /// How long calls that are under way may take after the server was told to stop.
 const LAST_CALLS_MAX: Duration = Duration::from_secs(20);
 
+/// Why a server can't be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The team of an offer can't work.
+    #[error("the offer {name}: {source}")]
+    Offer {
+        /// The name of the offer.
+        name: String,
+        /// The reason.
+        source: HallError,
+    },
+    /// The journal can't be read.
+    #[error(transparent)]
+    Hall(#[from] HallError),
+}
+
 /// A server that is ready to serve.
 pub struct Server {
     app: App,
@@ -27,7 +43,7 @@ impl Server {
         offers: Vec<Offer>,
         activities: Activities,
         settings: Settings,
-    ) -> Result<Server, HallError> {
+    ) -> Result<Server, ServerError> {
         let (app, endings) = App::new(hall, offers, activities, settings).await?;
         Ok(Server { app, endings })
     }

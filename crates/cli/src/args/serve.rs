@@ -17,13 +17,18 @@ All routes and settings: docs/serve.md.";
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) addr: SocketAddr,
     /// The address at which others reach this server, such as `https://hall.example.com`. Needed for every --addr but a loopback
     /// address, because requests for other hosts are refused
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) public: Vec<String>,
-    /// Print no line for each request
+    /// Print no line for each request. Everything else that the operator should know is still printed
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.replace("localhost", "127.0.0.1");
+    text.parse().map_err(|_| "write an address and a port, both as numbers, such as 127.0.0.1:8787".to_owned())
 }

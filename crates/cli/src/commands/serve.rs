@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use guildhall::local::{Replays, create_private_dir, open_regular, private_file, raise_open_files};
 use guildhall::{AgentName, Hall, REHEARSAL_PRICE, Roster};
-use guildhall_server::{Activities, Limits, LiveDemo, MoneyKind, Offer, Rate, Server, Settings, Sites, Token};
+use guildhall_server::{
+    Activities, Limits, LiveDemo, LogKind, MoneyKind, Offer, Rate, Server, ServerError, Settings, Sites, Token,
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
@@ -24,7 +26,7 @@ use crate::world::World;
 
 /// The name of the live demo, and of its model.
 const DEMO: &str = "demo";
-const DEMO_MODEL: &str = "live-demo";
+pub(crate) const DEMO_MODEL: &str = "live-demo";
 
 /// The budget that is proposed for the live demo.
 const DEMO_BUDGET_SATS: u64 = 500;
@@ -35,6 +37,12 @@ const DEMO_DIR: &str = "live-demo";
 /// The file with the operator's token, inside the data directory.
 const TOKEN_FILE: &str = "operator-token";
 
+/// The file that one server at a time locks, inside the data directory.
+const LOCK_FILE: &str = "serve.lock";
+
+/// The longest name of an offer.
+const OFFER_NAME_BYTES_MAX: usize = 64;
+
 /// The longest token file, in bytes.
 const TOKEN_BYTES_MAX: u64 = 1024;
 
@@ -44,7 +52,14 @@ const LOG_CHARS_MAX: usize = 1000;
 /// Serves until the process is told to stop.
 pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failure> {
     require_public_origin(&args)?;
-    let listening = |why| Failure::temporary(format!("can't listen on {}: {why}", args.addr));
+    check_limits(&world.serve).map_err(|why| Failure::usage(format!("{}: {why}", world.paths.config.display())))?;
+    // From here on, a signal is an order to stop, and does not kill the process.
+    let mut signals = Signals::listen()?;
+    let _only_server = lock(world)?;
+    let listening = |why| {
+        let advice = "Choose another address, such as --addr 127.0.0.1:8788";
+        Failure::temporary(format!("can't listen on {}: {why}. {advice}", args.addr))
+    };
     let listener = TcpListener::bind(args.addr).await.map_err(listening)?;
     let address = listener.local_addr().map_err(listening)?;
     let sites = sites(&args, address)?;
@@ -58,20 +73,26 @@ pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failur
         return Err(guildhall::HallError::from(why.clone()).into());
     }
     let offers = offers(world, &hall, &demo_dir)?;
+    warn_without_wallet(&hall, &offers).await?;
     let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
     let offered = names.join(", ");
     let (operator, token_file) = operator_token(world)?;
     let quiet = args.quiet;
-    let log = Arc::new(move |line: &str| {
-        if !quiet {
-            note(&tame(line, LOG_CHARS_MAX));
-        }
+    let log = Arc::new(move |kind: LogKind, line: &str| match kind {
+        LogKind::Request if quiet => {}
+        LogKind::Request | LogKind::Event => note(&tame(line, LOG_CHARS_MAX)),
     });
     let settings = Settings { operator, sites, limits: limits(&world.serve), log };
-    let server = Server::new(hall, offers, activities, settings).await?;
+    let server = Server::new(hall, offers, activities, settings).await.map_err(|why| match why {
+        ServerError::Hall(why) => Failure::from(why),
+        ServerError::Offer { name, source } => Failure::from(source).at(&place(world, &name)),
+    })?;
     out(&format!("serving {offered} at http://{address}"))?;
+    for origin in &args.public {
+        out(&format!("others reach it at {origin}"))?;
+    }
     out(&format!("operator token: {}", token_file.display()))?;
-    let (mut signals, stop) = (Signals::listen()?, Notify::new());
+    let stop = Notify::new();
     let mut serving = std::pin::pin!(server.serve(listener, stop.notified()));
     tokio::select! {
         ended = serving.as_mut() => ended?,
@@ -87,7 +108,7 @@ pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failur
             }
         }
     }
-    note("stopped; the next `guildhall serve` continues the work");
+    note("stopped; the next `guildhall serve` continues work that was under way");
     Ok(Exit::Done)
 }
 
@@ -126,6 +147,10 @@ fn limits(config: &ServeConfig) -> Limits {
             Some(per_minute) => Rate { per_minute, burst: per_minute.saturating_mul(2) },
             None => default.new_sessions,
         },
+        changes: match config.changes_per_minute {
+            Some(per_minute) => Rate { per_minute, burst: per_minute },
+            None => default.changes,
+        },
         public: rate(config.public_rate, default.public),
         client: rate(config.client_rate, default.client),
         ..default
@@ -143,7 +168,7 @@ fn prepare_demo(world: &World) -> Result<PathBuf, Failure> {
 
 fn offers(world: &World, hall: &Hall, demo_dir: &Path) -> Result<Vec<Offer>, Failure> {
     let mut offers = Vec::new();
-    if world.offers.is_empty() || world.serve.live_demo {
+    if world.serve.live_demo.unwrap_or(world.offers.is_empty()) {
         offers.push(live_demo(world, hall, demo_dir)?);
     }
     for (name, config) in &world.offers {
@@ -151,6 +176,11 @@ fn offers(world: &World, hall: &Hall, demo_dir: &Path) -> Result<Vec<Offer>, Fai
             return Err(Failure::usage(format!("offers.{name} in the config: the live demo has this name")));
         }
         offers.push(offer(world, hall, name, config)?);
+    }
+    if offers.is_empty() {
+        let config = world.paths.config.display();
+        let why = "nothing is offered. Add [offers.NAME], or remove `live_demo = false` from [serve]";
+        return Err(Failure::usage(format!("{config}: {why}")));
     }
     Ok(offers)
 }
@@ -174,10 +204,11 @@ fn live_demo(world: &World, hall: &Hall, dir: &Path) -> Result<Offer, Failure> {
 }
 
 fn offer(world: &World, hall: &Hall, name: &str, config: &OfferConfig) -> Result<Offer, Failure> {
-    let place = format!("offers.{name} in {}", world.paths.config.display());
+    let place = place(world, name);
     let wrong = |why: String| Failure::usage(format!("{place}: {why}"));
-    if AgentName::parse(name).is_err() {
-        return Err(wrong("the name of an offer has small letters, digits and hyphens".to_owned()));
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > OFFER_NAME_BYTES_MAX || !name.bytes().all(is_allowed) {
+        return Err(wrong("the name of an offer has small letters, digits and hyphens, at most 64".to_owned()));
     }
     let base = world.paths.config.parent().unwrap_or(Path::new("."));
     let project = base.join(&config.project);
@@ -205,6 +236,56 @@ fn offer(world: &World, hall: &Hall, name: &str, config: &OfferConfig) -> Result
         budget_sats,
         example: config.example.clone(),
     })
+}
+
+/// Where the settings of an offer are.
+fn place(world: &World, name: &str) -> String {
+    format!("offers.{name} in {}", world.paths.config.display())
+}
+
+/// Real money needs a wallet. It can be connected while the server runs.
+async fn warn_without_wallet(hall: &Hall, offers: &[Offer]) -> Result<(), Failure> {
+    let real: Vec<&str> =
+        offers.iter().filter(|offer| offer.money == MoneyKind::Real).map(|offer| offer.name.as_str()).collect();
+    if !real.is_empty() && hall.treasury().await?.wallet().is_none() {
+        let names = real.join(", ");
+        warn(&format!("nobody can pay for {names} yet: no wallet is connected. Run `guildhall wallet connect URL`"));
+    }
+    Ok(())
+}
+
+/// Makes sure that no other server uses the same home: a token that is revoked at one would still be valid for streams of the other.
+fn lock(world: &World) -> Result<fs::File, Failure> {
+    let file = world.paths.data.join(LOCK_FILE);
+    let failed = |why: std::io::Error| Failure::failed(format!("{}: {why}", file.display()));
+    create_private_dir(&world.paths.data).map_err(failed)?;
+    let lock = private_file().append(true).create(true).open(&file).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(fs::TryLockError::WouldBlock) => Err(Failure::temporary(format!(
+            "another `guildhall serve` works in {}. Stop it, or set GUILDHALL_HOME to another directory",
+            world.paths.data.display()
+        ))),
+        Err(fs::TryLockError::Error(why)) => Err(failed(why)),
+    }
+}
+
+/// A limit of zero would refuse everything.
+fn check_limits(config: &ServeConfig) -> Result<(), String> {
+    let numbers = [
+        ("unpaid_sessions", config.unpaid_sessions.map(u64::from)),
+        ("streams", config.streams.map(|number| number as u64)),
+        ("streams_each", config.streams_each.map(|number| number as u64)),
+        ("work", config.work.map(|number| number as u64)),
+        ("new_sessions_per_minute", config.new_sessions_per_minute.map(u64::from)),
+        ("changes_per_minute", config.changes_per_minute.map(u64::from)),
+        ("public_rate", config.public_rate.map(u64::from)),
+        ("client_rate", config.client_rate.map(u64::from)),
+    ];
+    match numbers.into_iter().find(|(_, number)| *number == Some(0)) {
+        Some((name, _)) => Err(format!("serve.{name} is 0, which would refuse everything: it must be at least 1")),
+        None => Ok(()),
+    }
 }
 
 fn team_hall(hall: &Hall, project: &Path, roster: Roster, unpaid: &[AgentName]) -> Result<Hall, Failure> {

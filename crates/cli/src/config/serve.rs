@@ -10,8 +10,8 @@ use super::Sats;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServeConfig {
-    /// Whether the live demo is offered in addition to the offers.
-    pub(crate) live_demo: bool,
+    /// Whether the live demo is offered. Without this, it is offered only if nothing else is.
+    pub(crate) live_demo: Option<bool>,
     /// How many sessions may wait for their first payment.
     pub(crate) unpaid_sessions: Option<u32>,
     /// How many streams of events may be open.
@@ -24,6 +24,8 @@ pub(crate) struct ServeConfig {
     pub(crate) work: Option<usize>,
     /// How many sessions a minute a client may make.
     pub(crate) new_sessions_per_minute: Option<u32>,
+    /// How many requests, messages, top-ups, stops and payments a minute the owner of one session may make.
+    pub(crate) changes_per_minute: Option<u32>,
     /// How many requests a second a client without a token may make.
     pub(crate) public_rate: Option<u32>,
     /// How many requests a second a client may make in all.

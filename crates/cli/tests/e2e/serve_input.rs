@@ -129,6 +129,49 @@ fn too_many_unpaid_sessions_streams_and_requests_are_refused() {
 }
 
 #[test]
+fn a_session_can_be_changed_only_so_often() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    house.write_config(&format!("{}\n[serve]\nchanges_per_minute = 3\n", house.read_config()));
+    let server = Server::start(&house);
+    let session = server.funded("demo", 100);
+    let statuses: Vec<u16> = (0..4).map(|_| session.post("message", &json!({"text": "Hi."})).status).collect();
+    assert_eq!((statuses[0], statuses[3]), (409, 429), "{statuses:?}");
+    assert_eq!(session.state()["state"], "ready", "reading is not limited by it");
+    let other = server.funded("demo", 100);
+    other.post("message", &json!({"text": "Hi."})).expect_problem(409, "not_at_work");
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_second_server_in_the_same_home_is_refused() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    let server = Server::start(&house);
+    let refused = house.guildhall(&["serve", "--addr", "127.0.0.1:0"]).expect(75);
+    assert!(refused.stderr.contains("another `guildhall serve` works in"), "{}", refused.stderr);
+    server.stop().expect(0);
+}
+
+#[test]
+fn settings_that_can_not_work_are_named_before_anything_is_served() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    let config = house.read_config();
+    let offer = "description = \"x\"\nproject = \".\"\nbudget = \"5sat\"\nmodel = \"nobody/none\"\n";
+    for (settings, said) in [
+        ("[serve]\nwork = 0\n", "serve.work is 0"),
+        ("[serve]\nlive_demo = false\n", "nothing is offered"),
+        (&format!("[offers.Review]\n{offer}"), "small letters, digits and hyphens"),
+        (&format!("[offers.review]\n{offer}"), "offers.review in"),
+    ] {
+        house.write_config(&format!("{config}\n{settings}"));
+        let refused = house.guildhall(&["serve", "--addr", "127.0.0.1:0"]).expect(2);
+        assert!(refused.stderr.contains(said), "{settings}: {}", refused.stderr);
+        house.guildhall(&["paths"]).expect(0);
+    }
+    house.write_config(&format!("{config}\nno such setting"));
+    house.guildhall(&["paths"]).expect(0);
+}
+
+#[test]
 fn one_damaged_session_does_not_hide_the_others_from_the_operator() {
     let house = House::new(Wire::OpenAi, &json!([]));
     let server = Server::start(&house);
@@ -167,6 +210,22 @@ fn two_requests_at_once_start_one() {
     let started = statuses.iter().filter(|status| **status == 202).count();
     assert_eq!(state["requests"].as_array().unwrap().len(), started, "{state}");
     house.guildhall(&["verify"]).expect(0);
+    server.stop().expect(0);
+}
+
+#[test]
+fn the_same_request_at_the_same_time_under_one_key_starts_once_and_everybody_gets_its_result() {
+    let house = house_with_offer(&one_hire_each());
+    let server = Server::start_unbilled(&house);
+    let session = server.funded("crew", 1000);
+    let body = json!({"task": "When is the meeting?", "budget_sats": 400});
+    let ask = || session.client.post_once(&session.path("requests"), "one", &body).expect(202);
+    let roots: Vec<Value> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+        asked.into_iter().map(|asked| asked.join().unwrap()["root"].clone()).collect()
+    });
+    assert_eq!(roots, vec![json!("1"); 8]);
+    assert_eq!(session.ended()["requests"].as_array().unwrap().len(), 1);
     server.stop().expect(0);
 }
 

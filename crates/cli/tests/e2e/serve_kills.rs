@@ -101,6 +101,26 @@ fn a_server_that_is_told_to_stop_lets_its_calls_end_and_the_next_one_continues()
 }
 
 #[test]
+fn a_call_between_two_tries_is_not_tried_again_after_the_stop_and_not_lost() {
+    let busy = json!({"raw": {"status": 503, "headers": {"retry-after": "2"}, "body": "busy"}});
+    let house = house_with_offer(&json!([first("lead", busy), always("lead", says("On Tuesday."))]));
+    let server = Server::start_unbilled(&house);
+    let session = server.funded("crew", 1000);
+    let events = session.events(None);
+    session.ask("When is the meeting?", None);
+    events.wait("the pause", |event| event.name == "activity" && event.data["does"] == "waits");
+    let address = server.address().to_string();
+    server.stop().expect(0);
+    assert_eq!(house.requests().len(), 1, "no try left after the stop");
+    let server = Server::start_unbilled_at(&house, &address);
+    let state = session.ended();
+    assert_eq!((&state["requests"][0]["state"], house.requests().len()), (&json!("done"), 2), "{state}");
+    let ledger = session.get("ledger").expect(200);
+    assert_eq!(ledger["bill"][0]["reserved_msat"], 0, "{ledger}");
+    server.stop().expect(0);
+}
+
+#[test]
 fn sessions_of_the_command_line_are_not_resumed_by_a_server() {
     let house = house_with_offer(&json!([{"then": stalls()}]));
     let running = house.start(&["--team", "crew", "--budget", "500sat"]);

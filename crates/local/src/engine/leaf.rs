@@ -10,6 +10,7 @@ use guildhall_agent::{Arrival, BOARD, Delta, History, LIST, LookUp, Meter, Texts
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Contract, Effect, Input, Millis, Request, TextKind, ToolCall, Turn,
 };
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::delivery::{fail, send};
@@ -94,13 +95,24 @@ impl ContractDriver {
             }
             call_meter.leave();
             let history = History { before: &before, root_task: root_task.as_deref(), facts: &facts, texts: &texts };
+            let between_tries = watch::Sender::new(false);
             let watch = |delta: Delta<'_>| {
+                note_tries(&between_tries, delta);
                 call_meter.follow(delta);
                 report_to_limiter(&sent.permit, delta);
                 (env.watch)(engine.inner.lease.session(), &key, delta);
             };
             let clock = || time.now();
-            let arrival = env.runtime.ask(key.clone(), &request, history, &status, &watch, &clock).await;
+            let arrival = tokio::select! {
+                // First: a try whose pause has just ended must not leave after the stop.
+                biased;
+                () = engine.inner.gate.recalled(&key, between_tries.subscribe()) => {
+                    drop(sent);
+                    // As for a call that waits for its permit: the process that resumes the session sends it.
+                    return std::future::pending().await;
+                }
+                arrival = env.runtime.ask(key.clone(), &request, history, &status, &watch, &clock) => arrival,
+            };
             let arrival = match arrival {
                 Ok(arrival) => arrival,
                 Err(why) => {
@@ -259,6 +271,20 @@ impl ContractDriver {
         };
         self.started.insert(id);
         send(&self.sender, stopped(id, Answer::Aborted, &meter));
+    }
+}
+
+/// Notes whether a call is between two tries. Nothing of it is on its way then.
+fn note_tries(between_tries: &watch::Sender<bool>, delta: Delta<'_>) {
+    match delta {
+        Delta::Waiting { .. } => drop(between_tries.send_replace(true)),
+        Delta::Asking => drop(between_tries.send_replace(false)),
+        Delta::Words(_)
+        | Delta::Thinking
+        | Delta::Call { .. }
+        | Delta::Received { .. }
+        | Delta::Lost { .. }
+        | Delta::Used(_) => {}
     }
 }
 

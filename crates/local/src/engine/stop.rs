@@ -43,6 +43,8 @@ pub(super) struct Gate {
     state: Mutex<State>,
     /// Notified when the last call that was sent has ended.
     idle: Notify,
+    /// Whether calls may not be sent any more, for those who wait for it.
+    closed: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -86,6 +88,17 @@ impl Gate {
 
     fn close(&self) {
         self.state().is_closed = true;
+        self.closed.send_replace(true);
+    }
+
+    /// Waits until the session stops while a call is between two tries. The tries so far have cost nothing, so the call counts as
+    /// one that was not sent.
+    pub(super) async fn recalled(&self, call: &AskKey, mut between_tries: watch::Receiver<bool>) {
+        let mut closed = self.closed.subscribe();
+        // The senders live as long as the session and the call.
+        closed.wait_for(|closed| *closed).await.ok();
+        between_tries.wait_for(|between| *between).await.ok();
+        self.state().unsent.insert(call.clone());
     }
 
     async fn idle(&self) {

@@ -25,7 +25,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
     params(("id" = String, Path, description = "The session"),
            ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has",
             example = "5.2", pattern = r"^(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})$")),
-    responses((status = 200, content_type = "text/event-stream", body = String), ReadProblems))]
+    responses((status = 200, content_type = "text/event-stream", body = String, description = "The events, until the client goes or the server stops"), ReadProblems))]
 pub(crate) async fn events(
     State(app): State<App>,
     Reader { session, caller }: Reader,

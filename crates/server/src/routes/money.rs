@@ -32,7 +32,7 @@ pub(crate) struct NewInvoice {
 /// Makes another invoice for the session.
 #[utoipa::path(post, path = "/api/sessions/{id}/fund", tag = "money", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
-    request_body = NewInvoice, responses((status = 201, body = InvoiceView), WriteProblems))]
+    request_body = NewInvoice, responses((status = 201, body = InvoiceView, description = "The invoice"), WriteProblems))]
 pub(crate) async fn fund(
     State(app): State<App>,
     Owner { session, .. }: Owner,
@@ -99,7 +99,7 @@ pub(crate) struct Settle {
 /// Settles an invoice in play money: the session has its money from now on.
 #[utoipa::path(post, path = "/api/sessions/{id}/settle", tag = "money", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
-    request_body = Settle, responses((status = 200, body = InvoiceView), WriteProblems))]
+    request_body = Settle, responses((status = 200, body = InvoiceView, description = "The invoice"), WriteProblems))]
 pub(crate) async fn settle(
     State(app): State<App>,
     Owner { session, caller }: Owner,
@@ -120,7 +120,9 @@ pub(crate) async fn settle(
     if app.offer_of(&session).await?.needs_operator_for(account.kind()) && caller != Caller::Operator {
         return Err(priced());
     }
-    let number = settle.invoice.parse().map_err(|_| Problem::not_found("The session has no such invoice."))?;
+    let is_number = settle.invoice.bytes().all(|byte| byte.is_ascii_digit()) && !settle.invoice.starts_with('0');
+    let number = settle.invoice.parse().ok().filter(|_| is_number);
+    let number = number.ok_or_else(|| Problem::not_found("The session has no such invoice."))?;
     match app.journal().settle_play_invoice(&session, number, unix_now(), key).await {
         Ok(settled) => Ok(Json(InvoiceView::of_play(&settled))),
         Err(why) => invoice(&app, &session, &at_the_same_time(why, key)?).await.map(Json),
@@ -141,7 +143,7 @@ pub(crate) struct NewRefund {
 /// Pays free money of the session back.
 #[utoipa::path(post, path = "/api/sessions/{id}/refund", tag = "money", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
-    request_body = NewRefund, responses((status = 202, body = RefundView), WriteProblems))]
+    request_body = NewRefund, responses((status = 202, body = RefundView, description = "The refund"), WriteProblems))]
 pub(crate) async fn refund(
     State(app): State<App>,
     Owner { session, .. }: Owner,

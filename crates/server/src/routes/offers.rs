@@ -19,7 +19,7 @@ use crate::token::Token;
 
 /// The teams that this server offers.
 #[utoipa::path(get, path = "/api/offers", tag = "public", security(()),
-    responses((status = 200, body = Vec<OfferView>), ReadProblems))]
+    responses((status = 200, body = Vec<OfferView>, description = "The offers"), ReadProblems))]
 pub(crate) async fn offers(State(app): State<App>, parts: Parts) -> Result<Json<Vec<OfferView>>, Problem> {
     take_public(&parts, &app)?;
     Ok(Json(app.offers().map(|offer| offer.view(app.costs())).collect()))
@@ -54,7 +54,7 @@ pub(crate) struct SessionMade {
 
 /// Makes a session, with its owner's token and an invoice. Nothing can be asked before the invoice is paid or settled.
 #[utoipa::path(post, path = "/api/sessions", tag = "public", security((), ("token" = [])), request_body = NewSession,
-    responses((status = 201, body = SessionMade), WriteProblems))]
+    responses((status = 201, body = SessionMade, description = "The session"), WriteProblems))]
 pub(crate) async fn make_session(
     State(app): State<App>,
     parts: Parts,
@@ -67,7 +67,9 @@ pub(crate) async fn make_session(
         app.take_session(parts.extensions.get::<Peer>().copied()).map_err(too_many)?;
     }
     let money = money::invoice_amount(&app, new.amount_sats)?;
-    let offer = app.offer(&new.team).ok_or_else(|| Problem::not_found("There is no such offer."))?;
+    let offer = app
+        .offer(&new.team)
+        .ok_or_else(|| Problem::not_found("There is no such offer. `GET /api/offers` lists the offers."))?;
     if offer.needs_operator() && !is_operator {
         return Err(priced());
     }

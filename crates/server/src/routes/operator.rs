@@ -32,7 +32,7 @@ pub(crate) struct Part {
 
 /// The sessions that this server made, the newest first, at most 100.
 #[utoipa::path(get, path = "/api/sessions", tag = "operator", security(("token" = [])), params(Part),
-    responses((status = 200, body = Vec<SessionLine>), ReadProblems))]
+    responses((status = 200, body = Vec<SessionLine>, description = "The sessions"), ReadProblems))]
 pub(crate) async fn sessions(
     State(app): State<App>,
     _: Operator,
@@ -107,8 +107,10 @@ pub(crate) struct Health {
 
 /// Whether the server works. It does not once its journal can't be written.
 #[utoipa::path(get, path = "/healthz", tag = "public", security(()),
-    responses((status = 200, body = Health), (status = 403, body = Problem, content_type = "application/problem+json"),
-              (status = 429, body = Problem, content_type = "application/problem+json"), (status = 503, body = Health)))]
+    responses((status = 200, body = Health, description = "The server works"),
+              (status = 403, body = Problem, content_type = "application/problem+json", description = "Forbidden"),
+              (status = 429, body = Problem, content_type = "application/problem+json", description = "Too Many Requests"),
+              (status = 503, body = Health, description = "The journal can't be written")))]
 pub(crate) async fn health(State(app): State<App>) -> Response {
     match app.journal().stopped() {
         None => Json(Health { status: "ok" }).into_response(),
@@ -118,7 +120,7 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
 
 /// The metrics, in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "operator", security(("token" = [])),
-    responses((status = 200, content_type = "text/plain", body = String), ReadProblems))]
+    responses((status = 200, content_type = "text/plain", body = String, description = "The metrics"), ReadProblems))]
 pub(crate) async fn metrics(State(app): State<App>, _: Operator) -> Response {
     let mut response = app.metrics().text(app.gauges()).into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

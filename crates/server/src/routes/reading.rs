@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
-use guildhall::kernel::{self, Hash, Msat, TextRef, payable};
+use guildhall::kernel::{self, Hash, Msat, Outcome, TextRef, payable};
 use guildhall::{
     AccountKind, ContractState, HallError, PostedAt, RootState, SessionId, Transcript, Tree, TreeContract, TreeRoot,
     Waits, WorkState,
@@ -87,6 +87,8 @@ pub(crate) struct RequestView {
     /// `works`, `waits`, `done`, `ran_dry`, `failed`, `cancelled`, or `starts` before its first fact.
     #[schema(example = "done")]
     state: String,
+    /// Why it stopped early, if its state is `ran_dry`: `purse`, `turns`, `deadline`, or `asked` if it was told to wrap up.
+    limit: Option<String>,
     /// The most that it may cost.
     granted_msat: u64,
     /// What it has cost so far, everything below it included.
@@ -116,7 +118,7 @@ impl TextView {
 /// The state of a session: its money, its invoices and its requests.
 #[utoipa::path(get, path = "/api/sessions/{id}", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = SessionView), ReadProblems))]
+    responses((status = 200, body = SessionView, description = "The session"), ReadProblems))]
 pub(crate) async fn session(
     State(app): State<App>,
     Reader { session, .. }: Reader,
@@ -135,7 +137,7 @@ pub(crate) async fn session(
             AccountKind::Play => MoneyKind::Play,
             AccountKind::Wallet => MoneyKind::Real,
         },
-        state: state(app, session, &tree),
+        state: state(app, session, &tree).await?,
         free_msat: account.free.get(),
         payable_msat: match account.kind {
             AccountKind::Play => account.free,
@@ -153,23 +155,23 @@ pub(crate) async fn session(
     Ok(Json(view))
 }
 
-fn state(app: &App, session: &SessionId, tree: &Tree) -> SessionState {
+async fn state(app: &App, session: &SessionId, tree: &Tree) -> Result<SessionState, Problem> {
     let is_at_work = tree.newest_root().is_some_and(|root| root.state == RootState::AtWork);
-    match (app.keeper().state(session), is_at_work) {
-        (_, false) if tree.account.funded == Msat::ZERO => SessionState::Unpaid,
-        (_, false) => SessionState::Ready,
-        (state, true) => state_of_work(&state, tree),
+    if !is_at_work {
+        let is_unpaid = tree.account.funded == Msat::ZERO;
+        return Ok(if is_unpaid { SessionState::Unpaid } else { SessionState::Ready });
     }
-}
-
-fn state_of_work(state: &WorkState, tree: &Tree) -> SessionState {
-    match state {
+    Ok(match app.keeper().state(session) {
         WorkState::Works => SessionState::Works,
         WorkState::AwaitsPerson => SessionState::AwaitsPerson,
         // A session that only waits for a person is not kept in memory.
         WorkState::NotLoaded if awaits_person(tree) => SessionState::AwaitsPerson,
+        // The server has just started, or somebody at a terminal runs the session.
+        WorkState::NotLoaded if app.is_resuming() || app.journal().running(session).await?.is_some() => {
+            SessionState::Works
+        }
         WorkState::NotLoaded | WorkState::Failed(_) => SessionState::Stopped,
-    }
+    })
 }
 
 /// Whether every contract that is at work waits, and one of them for a person.
@@ -195,14 +197,19 @@ async fn request(app: &App, tree: &Tree, root: &TreeRoot) -> Result<RequestView,
         root: root.path.to_string(),
         task,
         state: state.map_or_else(|| "starts".to_owned(), name_of),
+        limit: report.and_then(|report| match report.outcome {
+            Outcome::Exhausted(limit) => Some(name_of(limit)),
+            Outcome::Done | Outcome::Failed | Outcome::Cancelled => None,
+        }),
         granted_msat: root.granted.get(),
         spent_msat: contract.map_or(root.spent, |contract| contract.money.spent).get(),
         answer,
     })
 }
 
-fn name_of(state: ContractState) -> String {
-    serde_json::to_value(state).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+/// The name of a variant in JSON.
+fn name_of(variant: impl Serialize) -> String {
+    serde_json::to_value(variant).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// The invoices that can be paid.
@@ -243,7 +250,7 @@ pub(crate) struct At {
 /// The contracts of a session with their state and money, and its account, after an event.
 #[utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), At),
-    responses((status = 200, body = TreeView), ReadProblems))]
+    responses((status = 200, body = TreeView, description = "The contracts and the account"), ReadProblems))]
 pub(crate) async fn tree(
     State(app): State<App>,
     Reader { session, .. }: Reader,
@@ -327,7 +334,7 @@ pub(crate) struct LedgerView {
 /// The ledger of a session, and what each contract has cost.
 #[utoipa::path(get, path = "/api/sessions/{id}/ledger", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, body = LedgerView), ReadProblems))]
+    responses((status = 200, body = LedgerView, description = "The ledger and the bill"), ReadProblems))]
 pub(crate) async fn ledger(
     State(app): State<App>,
     Reader { session, .. }: Reader,
@@ -371,7 +378,7 @@ fn bill_line(line: &guildhall::Line) -> BillLine {
 #[utoipa::path(get, path = "/api/sessions/{id}/transcript/{contract}", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"),
            ("contract" = String, Path, description = "The contract", example = "1.2")),
-    responses((status = 200, content_type = "application/jsonl", body = String), ReadProblems))]
+    responses((status = 200, content_type = "application/jsonl", body = String, description = "One message per line"), ReadProblems))]
 pub(crate) async fn transcript(
     State(app): State<App>,
     Reader { session, .. }: Reader,
@@ -404,7 +411,7 @@ fn public_line(line: &str) -> Option<String> {
 /// A text that a fact of the session names. System prompts and settings can't be read.
 #[utoipa::path(get, path = "/api/sessions/{id}/texts/{hash}", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), ("hash" = String, Path, description = "The hash of the text")),
-    responses((status = 200, content_type = "text/plain", body = String), ReadProblems))]
+    responses((status = 200, content_type = "text/plain", body = String, description = "The text"), ReadProblems))]
 pub(crate) async fn text(
     State(app): State<App>,
     Reader { session, .. }: Reader,

@@ -33,7 +33,7 @@ pub(crate) struct ViewerAdded {
 /// Makes a token that allows to read the session, and nothing else.
 #[utoipa::path(post, path = "/api/sessions/{id}/viewers", tag = "viewers", security(("token" = [])),
     params(("id" = String, Path, description = "The session")),
-    request_body = NewViewer, responses((status = 201, body = ViewerAdded), WriteProblems))]
+    request_body = NewViewer, responses((status = 201, body = ViewerAdded, description = "The token, which is shown only here"), WriteProblems))]
 pub(crate) async fn add(
     State(app): State<App>,
     Owner { session, .. }: Owner,

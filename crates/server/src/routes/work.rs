@@ -43,7 +43,7 @@ pub(crate) struct RequestTaken {
 /// Asks the team to do something. One request at a time.
 #[utoipa::path(post, path = "/api/sessions/{id}/requests", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
-    request_body = NewRequest, responses((status = 202, body = RequestTaken), WriteProblems))]
+    request_body = NewRequest, responses((status = 202, body = RequestTaken, description = "The request is stored, and the team begins"), WriteProblems))]
 pub(crate) async fn request(
     State(app): State<App>,
     Owner { session, caller }: Owner,
@@ -68,10 +68,10 @@ pub(crate) async fn request(
     if offer.needs_operator_for(account.kind()) && caller != Caller::Operator {
         return Err(priced());
     }
-    if app.keeper().count() >= app.limits().work_max {
+    let Some(_place) = app.take_work() else {
         let detail = "As many requests are at work as this server takes at the same time. Try again later.";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_much_work", detail).retry_after(10));
-    }
+    };
     let work = offer.work(new.task);
     // Later requests of a session continue the conversation.
     let work =
@@ -86,7 +86,11 @@ pub(crate) async fn request(
     };
     match app.keeper().start(work).await {
         Ok(started) => Ok(taken(started.root.to_string())),
-        Err(why) => Ok(taken(at_the_same_time(why, key)?)),
+        Err(why) => match earlier(&app, &session, key).await? {
+            // The same request came twice at the same time, and the session is busy with it.
+            Some(root) => Ok(taken(root)),
+            None => Ok(taken(at_the_same_time(why, key)?)),
+        },
     }
 }
 
@@ -97,7 +101,7 @@ fn taken(root: String) -> (StatusCode, Json<RequestTaken>) {
 /// An instruction that was taken.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OrderTaken {
-    /// Its number. The fact that follows from it names this number.
+    /// Its number. The fact that follows from it names this number as `command`.
     order: u64,
 }
 
@@ -124,7 +128,7 @@ pub(crate) struct Stop {
     #[serde(default)]
     #[schema(example = "1.2", max_length = 400)]
     contract: Option<String>,
-    /// How it ends.
+    /// How it ends. Without it, `cancel`.
     #[serde(default)]
     how: How,
 }
@@ -132,7 +136,7 @@ pub(crate) struct Stop {
 /// Stops a contract with all below it, or the whole request.
 #[utoipa::path(post, path = "/api/sessions/{id}/stop", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
-    request_body = Stop, responses((status = 202, body = OrderTaken), WriteProblems))]
+    request_body = Stop, responses((status = 202, body = OrderTaken, description = "The instruction is stored"), WriteProblems))]
 pub(crate) async fn stop(
     State(app): State<App>,
     Owner { session, .. }: Owner,
@@ -163,7 +167,7 @@ pub(crate) struct Message {
 /// Tells an agent something. It reads the message in its next turn.
 #[utoipa::path(post, path = "/api/sessions/{id}/message", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
-    request_body = Message, responses((status = 202, body = OrderTaken), WriteProblems))]
+    request_body = Message, responses((status = 202, body = OrderTaken, description = "The instruction is stored"), WriteProblems))]
 pub(crate) async fn message(
     State(app): State<App>,
     Owner { session, .. }: Owner,
@@ -193,7 +197,7 @@ pub(crate) struct TopUp {
 /// Gives a contract more of the session's free money.
 #[utoipa::path(post, path = "/api/sessions/{id}/topup", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
-    request_body = TopUp, responses((status = 202, body = OrderTaken), WriteProblems))]
+    request_body = TopUp, responses((status = 202, body = OrderTaken, description = "The instruction is stored"), WriteProblems))]
 pub(crate) async fn top_up(
     State(app): State<App>,
     Owner { session, caller }: Owner,
@@ -201,6 +205,9 @@ pub(crate) async fn top_up(
     Input(more): Input<TopUp>,
 ) -> Result<(StatusCode, Json<OrderTaken>), Problem> {
     let key = key.of("topup", &more);
+    if let Some(result) = earlier(&app, &session, key).await? {
+        return result.parse().map_err(Problem::internal).map(ordered);
+    }
     let money = amount(more.amount_sats)?;
     let kind = app.journal().folded_account(&session).await?.kind().clone();
     if app.offer_of(&session).await?.needs_operator_for(&kind) && caller != Caller::Operator {
