@@ -140,7 +140,7 @@ impl Keeper {
             }
             let running = work.start().await?;
             let root = running.root().path.clone();
-            // The request is stored, so this must not look as if it was not: it continues after the next start.
+            // The request is stored. An error would tell the caller that it is not. The next process continues it.
             match self.keep(&slot, running).await {
                 Ok(()) | Err(HallError::Stopping) => Ok(Started { session: id.clone(), root }),
                 Err(why) => Err(why),

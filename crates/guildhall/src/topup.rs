@@ -170,7 +170,7 @@ fn step(facts: &[Stored], cause: &Cause) -> TopUpStep {
 }
 
 /// The money that came for the newest root after it had closed. Between two requests, no other money is added to a session of a
-/// terminal. The owner of a served session can settle an invoice at any time, and no money is late there.
+/// terminal. The owner of a served session can settle an invoice at any time, so a served session has no late money.
 pub(crate) async fn late_money(
     journal: &Journal,
     session: &SessionId,

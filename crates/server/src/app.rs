@@ -75,7 +75,8 @@ pub struct Limits {
     pub work_max: usize,
     /// The sessions that one client makes.
     pub new_sessions: Rate,
-    /// What the owner of one session changes: requests, messages, top-ups, stops and payments. Each is stored for ever.
+    /// What the owner of one session changes: requests, messages, top-ups, payments and viewers. Each is stored for ever. Stopping work
+    /// and revoking a token are always possible.
     pub changes: Rate,
     /// The requests of one client that have no token, or a wrong one.
     pub public: Rate,
@@ -342,7 +343,7 @@ impl App {
         self.0.changes_of_sessions.take(session.clone(), Instant::now())
     }
 
-    /// Takes a place for work that is about to start. It counts as loaded before the place is given back.
+    /// Takes a place for work that is about to start. The session counts as loaded before the place is given back.
     pub(crate) fn take_work(&self) -> Option<WorkPlace> {
         let mut starting = self.0.starting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.keeper().count() + *starting >= self.limits().work_max {

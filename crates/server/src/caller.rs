@@ -2,15 +2,15 @@
 //! comes in the header `Authorization` alone, never in an address.
 
 use axum::extract::{FromRequestParts, RawPathParams};
-use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
 use guildhall::SessionId;
 use guildhall::local::{Access, Role};
 
 use crate::app::App;
 use crate::peer::Peer;
-use crate::problem::Problem;
+use crate::problem::{Problem, TOO_MANY_REQUESTS};
 use crate::token::{Token, is_same};
 
 /// Who calls.
@@ -55,8 +55,7 @@ pub(crate) fn take_public(parts: &Parts, app: &App) -> Result<(), Problem> {
 }
 
 pub(crate) fn too_many(wait: std::time::Duration) -> Problem {
-    let problem =
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "Too many requests. Try again later.");
+    let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_REQUESTS, "Too many requests. Try again later.");
     problem.retry_after(wait.as_secs() + 1)
 }
 
@@ -118,6 +117,11 @@ async fn session(parts: &mut Parts, app: &App) -> Option<SessionId> {
     params.iter().find(|(name, _)| *name == "id")?.1.parse().ok()
 }
 
+/// Whether a change has no limit: stopping work, and revoking a token.
+fn is_always_possible(parts: &Parts) -> bool {
+    parts.method == Method::DELETE || parts.uri.path().ends_with("/stop")
+}
+
 /// Somebody who may do everything in the session of the address.
 pub(crate) struct Owner {
     pub(crate) session: SessionId,
@@ -132,7 +136,9 @@ impl FromRequestParts<App> for Owner {
         match caller {
             Caller::Operator => Ok(Owner { session, caller }),
             Caller::Owner(_) => {
-                app.take_change(&session).map_err(too_many)?;
+                if !is_always_possible(parts) {
+                    app.take_change(&session).map_err(too_many)?;
+                }
                 Ok(Owner { session, caller })
             }
             Caller::Viewer(..) => Err(Problem::forbidden("This token allows only to read the session.")),

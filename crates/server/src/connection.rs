@@ -4,6 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -20,15 +21,18 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 use tower_service::Service;
 
-use crate::app::until_stop;
+use crate::app::{App, until_stop};
 use crate::peer::Peer;
 use crate::places::Places;
 
-/// How many connections are open at once. Streams of events have a limit of their own below this.
+/// How many connections are open at once.
 const CONNECTIONS_MAX: usize = 4096;
 
-/// How many of them one client may have.
-const CONNECTIONS_OF_CLIENT_MAX: usize = 2048;
+/// How many connections remain for requests when all streams are open.
+const FOR_REQUESTS: usize = 1024;
+
+/// The most streams of events that a server can have.
+pub const STREAMS_MAX: usize = CONNECTIONS_MAX - FOR_REQUESTS;
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -46,9 +50,10 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 const LAST_REQUESTS_MAX: Duration = Duration::from_secs(5);
 
 /// Serves connections until `stop` changes, and then waits a short time for open requests.
-pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(app: &App, listener: TcpListener, router: Router) {
+    let mut stop = app.stopping();
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let clients = Places::new(CONNECTIONS_MAX, CONNECTIONS_OF_CLIENT_MAX);
+    let clients = Places::new(usize::MAX, app.limits().streams_each_max.saturating_add(FOR_REQUESTS));
     let mut connections = JoinSet::new();
     loop {
         let accept = async {
@@ -64,7 +69,10 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch
             Ok((stream, address)) => {
                 let (router, stop, peer) = (router.clone(), stop.clone(), Peer(address.ip()));
                 // A client with too many connections loses the new one. The others are served.
-                let Ok(place) = clients.take(peer.network()) else { continue };
+                let Ok(place) = clients.take(peer.network()) else {
+                    app.metrics().connections_refused.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                };
                 connections.spawn(async move {
                     connection(stream, peer, router, stop).await;
                     drop((slot, place));

@@ -9,14 +9,14 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
 use crate::caller::too_many;
 use crate::peer::Peer;
-use crate::problem::{ForLog, Problem};
+use crate::problem::{ForLog, OverRate, Problem};
 
 /// The headers of every response that does not have its own.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -46,7 +46,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let (status, took) = (response.status().as_u16(), start.elapsed());
     app.metrics().request(method, &route, status, took);
     // Requests above the rate are counted, but have no lines: they would fill the disk with the log.
-    if status != StatusCode::TOO_MANY_REQUESTS {
+    if response.extensions().get::<OverRate>().is_none() {
         let why = response.extensions().get::<ForLog>().map(|ForLog(why)| format!(": {why}")).unwrap_or_default();
         app.log_request(&format!("{method} {route} {status} {:.1} ms{why}", took.as_secs_f64() * 1000.0));
     }

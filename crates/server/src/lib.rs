@@ -30,6 +30,7 @@ mod trees;
 
 pub use activity::Activities;
 pub use app::{Limits, LogFn, LogKind, Settings};
+pub use connection::STREAMS_MAX;
 pub use demo::LiveDemo;
 pub use guard::{OriginError, Sites};
 pub use offer::{MoneyKind, Offer};

@@ -10,6 +10,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, String, u16), Requests>>,
+    pub(crate) connections_refused: AtomicU64,
     pub(crate) events_sent: AtomicU64,
     pub(crate) requests_ended: AtomicU64,
 }
@@ -50,6 +51,8 @@ impl Metrics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         add("guildhall_streams", "gauge", "Streams of events that are open.", gauges.streams as u64);
         add("guildhall_events_sent_total", "counter", "Events that were sent to viewers.", read(&self.events_sent));
+        let refused = read(&self.connections_refused);
+        add("guildhall_connections_refused_total", "counter", "Connections of clients that had too many.", refused);
         add("guildhall_sessions_loaded", "gauge", "Sessions in memory.", gauges.sessions_loaded as u64);
         let ended = read(&self.requests_ended);
         add("guildhall_work_ended_total", "counter", "Requests for work that have ended.", ended);

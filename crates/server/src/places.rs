@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts what is open. A clone is another handle to the same.
+/// Counts what is open.
 #[derive(Debug)]
 pub(crate) struct Places<K>(Arc<Counts<K>>);
 
@@ -36,12 +36,6 @@ pub(crate) enum Full {
     All,
     /// The owner has as many as one owner may have.
     Own,
-}
-
-impl<K> Clone for Places<K> {
-    fn clone(&self) -> Places<K> {
-        Places(Arc::clone(&self.0))
-    }
 }
 
 impl<K: Eq + Hash + Clone> Places<K> {

@@ -37,6 +37,13 @@ pub(crate) struct Problem {
     for_log: Option<String>,
 }
 
+/// Marks the response to a request that came too soon after others.
+#[derive(Clone, Copy)]
+pub(crate) struct OverRate;
+
+/// The code of such a problem.
+pub(crate) const TOO_MANY_REQUESTS: &str = "too_many_requests";
+
 /// The reason of a failed request, for the log.
 #[derive(Clone)]
 pub(crate) struct ForLog(pub(crate) String);
@@ -163,6 +170,9 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_s {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.code == TOO_MANY_REQUESTS {
+            response.extensions_mut().insert(OverRate);
+        }
         if let Some(why) = self.for_log {
             response.extensions_mut().insert(ForLog(why));
         }
@@ -183,21 +193,22 @@ fn whole_sats(money: Msat) -> String {
     format!("{} sat", money.get().div_ceil(1000))
 }
 
+/// The problem of a session whose free money is less than what the smallest request needs.
+pub(crate) fn too_little_for_request(free: Msat, minimum: Msat) -> Problem {
+    let detail = format!(
+        "Only {} is free in the session, and a request needs at least {}. Fund the session.",
+        sats(free),
+        whole_sats(minimum)
+    );
+    Problem::new(StatusCode::PAYMENT_REQUIRED, "balance_too_low", detail)
+}
+
 impl From<HallError> for Problem {
     fn from(why: HallError) -> Problem {
         match why {
             HallError::Journal(why) => why.into(),
             HallError::Account(why) => why.into(),
             HallError::Wallet(why) => why.into(),
-            HallError::Refused(Refusal::Money { free, minimum, .. }) if free < minimum => Problem::new(
-                StatusCode::PAYMENT_REQUIRED,
-                "balance_too_low",
-                format!(
-                    "Only {} is free in the session, and a request needs at least {}. Fund the session.",
-                    sats(free),
-                    whole_sats(minimum)
-                ),
-            ),
             HallError::Refused(Refusal::Money { asked, minimum, .. }) => Problem::unprocessable(
                 "budget_too_small",
                 format!("A budget of {} is too small: a request needs at least {}.", sats(asked), whole_sats(minimum)),

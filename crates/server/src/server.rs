@@ -53,7 +53,7 @@ impl Server {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Result<(), HallError> {
         let Server { app, endings } = self;
         let _books = app.hall().keep_books().await?;
-        let serving = connection::serve(listener, router(app.clone()), app.stopping());
+        let serving = connection::serve(&app, listener, router(app.clone()));
         let mut serving = std::pin::pin!(serving);
         let mut noting = std::pin::pin!(app.note_endings(endings));
         // Many sessions take a while, and those who watch do not have to wait for it.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use guildhall::local::{Replays, create_private_dir, open_regular, private_file, raise_open_files};
 use guildhall::{AgentName, Hall, REHEARSAL_PRICE, Roster};
 use guildhall_server::{
-    Activities, Limits, LiveDemo, LogKind, MoneyKind, Offer, Rate, Server, ServerError, Settings, Sites, Token,
+    Activities, Limits, LiveDemo, LogKind, MoneyKind, Offer, Rate, STREAMS_MAX, Server, ServerError, Settings, Sites,
+    Token,
 };
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -144,7 +145,7 @@ fn limits(config: &ServeConfig) -> Limits {
         invoice_sats_max: config.invoice_max.map_or(default.invoice_sats_max, |most| most.0.get() / 1000),
         work_max: config.work.unwrap_or(default.work_max),
         new_sessions: match config.new_sessions_per_minute {
-            Some(per_minute) => Rate { per_minute, burst: per_minute.saturating_mul(2) },
+            Some(per_minute) => Rate { per_minute, burst: per_minute.saturating_mul(4) },
             None => default.new_sessions,
         },
         changes: match config.changes_per_minute {
@@ -208,7 +209,8 @@ fn offer(world: &World, hall: &Hall, name: &str, config: &OfferConfig) -> Result
     let wrong = |why: String| Failure::usage(format!("{place}: {why}"));
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > OFFER_NAME_BYTES_MAX || !name.bytes().all(is_allowed) {
-        return Err(wrong("the name of an offer has small letters, digits and hyphens, at most 64".to_owned()));
+        let rule = "the name of an offer has small letters, digits and hyphens";
+        return Err(wrong(format!("{rule}, at most {OFFER_NAME_BYTES_MAX}")));
     }
     let base = world.paths.config.parent().unwrap_or(Path::new("."));
     let project = base.join(&config.project);
@@ -281,9 +283,13 @@ fn check_limits(config: &ServeConfig) -> Result<(), String> {
         ("changes_per_minute", config.changes_per_minute.map(u64::from)),
         ("public_rate", config.public_rate.map(u64::from)),
         ("client_rate", config.client_rate.map(u64::from)),
+        ("invoice_max", config.invoice_max.map(|most| most.0.get() / 1000)),
     ];
-    match numbers.into_iter().find(|(_, number)| *number == Some(0)) {
-        Some((name, _)) => Err(format!("serve.{name} is 0, which would refuse everything: it must be at least 1")),
+    if let Some((name, _)) = numbers.into_iter().find(|(_, number)| *number == Some(0)) {
+        return Err(format!("serve.{name} is 0, which would refuse everything: it must be at least 1"));
+    }
+    match config.streams.filter(|streams| *streams > STREAMS_MAX) {
+        Some(streams) => Err(format!("serve.streams is {streams}: at most {STREAMS_MAX} are possible")),
         None => Ok(()),
     }
 }
@@ -356,7 +362,16 @@ mod tests {
     use guildhall_server::Limits;
 
     use super::limits;
+    use crate::config::Config;
     use crate::config::serve::ServeConfig;
+
+    #[test]
+    fn the_documented_defaults_are_the_defaults() {
+        let docs = include_str!("../../../../docs/serve.md");
+        let block = docs.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let documented = limits(&Config::parse(block).unwrap().serve);
+        assert_eq!(format!("{documented:?}"), format!("{:?}", Limits::default()));
+    }
 
     #[test]
     fn the_config_changes_only_the_limits_that_it_names() {

@@ -24,7 +24,7 @@ pub(crate) struct ServeConfig {
     pub(crate) work: Option<usize>,
     /// How many sessions a minute a client may make.
     pub(crate) new_sessions_per_minute: Option<u32>,
-    /// How many requests, messages, top-ups, stops and payments a minute the owner of one session may make.
+    /// How many requests, messages, top-ups, payments and new viewers a minute the owner of one session may make.
     pub(crate) changes_per_minute: Option<u32>,
     /// How many requests a second a client without a token may make.
     pub(crate) public_rate: Option<u32>,

@@ -58,8 +58,13 @@ fn a_stranger_runs_the_live_demo_from_offer_to_change() {
     session.post("settle", &json!({"invoice": "1"})).expect(200);
     assert_eq!(session.state()["state"], "ready");
 
+    session.post("requests", &json!({"task": "Why?", "budget_sats": 1})).expect_problem(422, "budget_too_small");
     assert_eq!(session.ask("Why is the payment API failing?", Some(400)), "1");
     session.post("requests", &json!({"task": "And why else?"})).expect_problem(409, "busy");
+    assert_eq!(
+        (&session.state()["role"], &server.operator().get(&session.path("")).expect(200)["role"]),
+        (&json!("owner"), &json!("operator"))
+    );
     events.wait("an activity", |event| event.name == "activity" && event.data["does"] == "thinks");
     events.wait("a hire", |event| event.data["fact"]["asked"]["ask"].get("hire").is_some());
     assert_eq!(session.state()["state"], "works");
@@ -76,6 +81,7 @@ fn a_stranger_runs_the_live_demo_from_offer_to_change() {
     let answer = session.get(&format!("texts/{answer}"));
     assert!(answer.status == 200 && answer.text().contains("rehearsal: no language model"), "{}", answer.text());
     let refund = session.post("refund", &json!({})).expect(202);
+    session.post("requests", &json!({"task": "Why?"})).expect_problem(402, "balance_too_low");
     assert_eq!((&refund["amount_msat"], &refund["state"]), (&json!(500_000 - spent), &json!("paid")));
     assert_eq!(
         (session.state()["free_msat"].clone(), session.state()["withdrawn_msat"].clone()),

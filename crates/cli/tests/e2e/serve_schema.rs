@@ -49,6 +49,7 @@ live_demo = true
 public_rate = 100000
 client_rate = 100000
 unpaid_sessions = 1000000
+changes_per_minute = 1000000
 invoice_max = \"2100000000000000sat\"
 ";
 

@@ -43,13 +43,12 @@ pub(super) struct Gate {
     state: Mutex<State>,
     /// Notified when the last call that was sent has ended.
     idle: Notify,
-    /// Whether calls may not be sent any more, for those who wait for it.
+    /// Whether calls may not be sent any more. It changes while the state is locked.
     closed: watch::Sender<bool>,
 }
 
 #[derive(Default)]
 struct State {
-    is_closed: bool,
     /// How many calls were sent and have not ended.
     sent: usize,
     /// The calls that this process asked for and that were not sent.
@@ -78,7 +77,7 @@ impl Gate {
     /// Lets a call be sent, unless the session stops.
     pub(super) fn send(self: &Arc<Gate>, call: &AskKey, permit: Permit) -> Option<SentCall> {
         let mut state = self.state();
-        if state.is_closed {
+        if *self.closed.borrow() {
             return None;
         }
         state.sent += 1;
@@ -87,7 +86,8 @@ impl Gate {
     }
 
     fn close(&self) {
-        self.state().is_closed = true;
+        // Under the lock of the state: a call is either counted before, or not sent.
+        let _state = self.state();
         self.closed.send_replace(true);
     }
 

@@ -40,19 +40,17 @@ pub(crate) async fn events(
     let place = app.take_stream(parts.extensions.get::<Peer>().copied(), &session).map_err(too_many_streams)?;
     let cast = cast_of(&app, &session).await?;
     let stream = Stream { session, caller, after, cast, place };
-    let mut response = Response::new(made_by(move |parts| send(app, stream, parts)));
+    let mut response = Response::new(made_by(move |body| send(app, stream, body)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(response)
 }
 
 fn too_many_streams(full: Full) -> Problem {
     let (status, detail) = match full {
-        Full::All => (StatusCode::SERVICE_UNAVAILABLE, "This server has as many streams as it can serve."),
-        Full::Own => {
-            (StatusCode::TOO_MANY_REQUESTS, "This client or this session has as many streams as one may have.")
-        }
+        Full::All => (StatusCode::SERVICE_UNAVAILABLE, "This server has all streams open that it can serve."),
+        Full::Own => (StatusCode::TOO_MANY_REQUESTS, "This client, or this session, has too many open streams."),
     };
-    Problem::new(status, "too_many_streams", format!("{detail} Try again later.")).retry_after(10)
+    Problem::new(status, "too_many_streams", format!("{detail} Close one, or try again later.")).retry_after(10)
 }
 
 pub(crate) fn parse_cursor(text: &str) -> Result<Cursor, Problem> {

@@ -20,7 +20,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::app::App;
 use crate::body::made_by;
-use crate::caller::Reader;
+use crate::caller::{Caller, Reader};
 use crate::events::excerpt;
 use crate::money::{InvoiceState, InvoiceView};
 use crate::offer::{CastMember, MoneyKind, cast};
@@ -44,11 +44,25 @@ pub(crate) enum SessionState {
     Stopped,
 }
 
+/// What the token of the caller allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CallerRole {
+    /// Everything.
+    Operator,
+    /// Everything in this session.
+    Owner,
+    /// To read this session.
+    Viewer,
+}
+
 /// A session.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionView {
     /// The session.
     session: String,
+    /// Who asks.
+    role: CallerRole,
     /// Its team. Absent if the session was not made by this server.
     team: Option<String>,
     /// Play or real money.
@@ -121,7 +135,7 @@ impl TextView {
     responses((status = 200, body = SessionView, description = "The session"), ReadProblems))]
 pub(crate) async fn session(
     State(app): State<App>,
-    Reader { session, .. }: Reader,
+    Reader { session, caller }: Reader,
 ) -> Result<Json<SessionView>, Problem> {
     let (app, session) = (&app, &session);
     let tree = app.tree(session).await?;
@@ -132,6 +146,11 @@ pub(crate) async fn session(
     }
     let view = SessionView {
         session: session.to_string(),
+        role: match caller {
+            Caller::Operator => CallerRole::Operator,
+            Caller::Owner(_) => CallerRole::Owner,
+            Caller::Viewer(..) => CallerRole::Viewer,
+        },
         team: app.journal().team_of(session).await?,
         money: match account.kind {
             AccountKind::Play => MoneyKind::Play,
@@ -209,7 +228,8 @@ async fn request(app: &App, tree: &Tree, root: &TreeRoot) -> Result<RequestView,
 
 /// The name of a variant in JSON.
 fn name_of(variant: impl Serialize) -> String {
-    serde_json::to_value(variant).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    let name = serde_json::to_value(variant).ok().and_then(|name| name.as_str().map(str::to_owned));
+    name.expect("a variant without data is a string")
 }
 
 /// The invoices that can be paid.

@@ -177,3 +177,30 @@ pub(crate) struct TreeReportView {
     /// The structured output, if the brief demands one.
     output: Option<TextRefView>,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use guildhall::Tree;
+    use serde_json::Value;
+    use utoipa::PartialSchema;
+
+    use super::{TreeAccountView, TreeView};
+
+    fn described<T: PartialSchema>() -> BTreeSet<String> {
+        let schema = serde_json::to_value(T::schema()).unwrap();
+        schema["properties"].as_object().unwrap().keys().cloned().collect()
+    }
+
+    fn written(value: &Value) -> BTreeSet<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn every_field_of_a_tree_and_its_account_is_described() {
+        let tree = serde_json::to_value(Tree::default()).unwrap();
+        assert_eq!(written(&tree), described::<TreeView>());
+        assert_eq!(written(&tree["account"]), described::<TreeAccountView>());
+    }
+}

@@ -3,16 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use guildhall::kernel::Path;
+use guildhall::kernel::{Path, Refusal};
 use guildhall::local::RequestKey;
-use guildhall::{Ending, Instruction, SessionId};
+use guildhall::{Ending, HallError, Instruction, SessionId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::caller::{Caller, Owner};
 use crate::input::{Input, Key};
-use crate::problem::{Problem, WriteProblems};
+use crate::problem::{Problem, WriteProblems, too_little_for_request};
 use crate::replay::{at_the_same_time, earlier};
 use crate::routes::offers::{amount, priced};
 
@@ -84,14 +84,20 @@ pub(crate) async fn request(
         Some(key) => work.key(key),
         None => work,
     };
-    match app.keeper().start(work).await {
-        Ok(started) => Ok(taken(started.root.to_string())),
-        Err(why) => match earlier(&app, &session, key).await? {
-            // The same request came twice at the same time, and the session is busy with it.
-            Some(root) => Ok(taken(root)),
-            None => Ok(taken(at_the_same_time(why, key)?)),
-        },
+    let why = match app.keeper().start(work).await {
+        Ok(started) => return Ok(taken(started.root.to_string())),
+        Err(why) => why,
+    };
+    // The same request may have come twice at the same time, and the session is busy with it.
+    if let Some(root) = earlier(&app, &session, key).await? {
+        return Ok(taken(root));
     }
+    if let HallError::Refused(Refusal::Money { minimum, .. }) = &why
+        && account.free() < *minimum
+    {
+        return Err(too_little_for_request(account.free(), *minimum));
+    }
+    Err(why.into())
 }
 
 fn taken(root: String) -> (StatusCode, Json<RequestTaken>) {
@@ -205,8 +211,8 @@ pub(crate) async fn top_up(
     Input(more): Input<TopUp>,
 ) -> Result<(StatusCode, Json<OrderTaken>), Problem> {
     let key = key.of("topup", &more);
-    if let Some(result) = earlier(&app, &session, key).await? {
-        return result.parse().map_err(Problem::internal).map(ordered);
+    if let Some(order) = earlier_order(&app, &session, key).await? {
+        return Ok(ordered(order));
     }
     let money = amount(more.amount_sats)?;
     let kind = app.journal().folded_account(&session).await?.kind().clone();
@@ -224,10 +230,8 @@ async fn instruct(
     what: Instruction,
     key: Option<RequestKey>,
 ) -> Result<(StatusCode, Json<OrderTaken>), Problem> {
-    let number = |result: String| result.parse().map_err(Problem::internal).map(ordered);
-    if let Some(result) = earlier(app, session, key).await? {
-        app.load(session).await;
-        return number(result);
+    if let Some(order) = earlier_order(app, session, key).await? {
+        return Ok(ordered(order));
     }
     let hall = app.hall_for(session, &what).await?;
     let to = match contract {
@@ -236,6 +240,13 @@ async fn instruct(
     };
     match app.keeper().instruct_once(hall, session, &to, what, key).await {
         Ok(order) => Ok(ordered(order)),
-        Err(why) => number(at_the_same_time(why, key)?),
+        Err(why) => at_the_same_time(why, key)?.parse().map_err(Problem::internal).map(ordered),
     }
+}
+
+/// Returns the number of an earlier instruction under the same key, and makes sure that the session reads it.
+async fn earlier_order(app: &App, session: &SessionId, key: Option<RequestKey>) -> Result<Option<u64>, Problem> {
+    let Some(result) = earlier(app, session, key).await? else { return Ok(None) };
+    app.load(session).await;
+    result.parse().map(Some).map_err(Problem::internal)
 }
