@@ -1,11 +1,13 @@
-//! Runs the project's maintenance tasks. Each task is one command on a machine that has only a Rust toolchain. A task must
-//! never need a tool, a service or a file from outside the repository.
+//! Runs the project's maintenance tasks. Each task is one command. All but `web` work on a machine that has only a Rust toolchain:
+//! a test that needs something else installs it, or says what it could not try.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
+mod browser;
 mod mutants;
 mod prices;
 mod slot;
 mod test;
+mod web;
 mod wire;
 
 use std::env;
@@ -40,6 +42,7 @@ cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_0
                                it pays (within one wallet server, and between two), 20 times while it serves, and 200 times
                                while it only writes; then makes requests to `guildhall serve` with schemathesis for three minutes
 cargo xtask prices             makes the price table again, after an update of the crate genai-prices
+cargo xtask web                builds the page of the server from `web/`, which needs Node and npm
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 cargo xtask bench -- wire [ARGS...]
                                measures the real binary over HTTP, next to a bare client and to rig; `--help` lists ARGS
@@ -72,6 +75,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["soak"] => soak(SOAK_SCHEDULES)?,
         ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
         ["prices"] => make_prices()?,
+        ["web"] => web::run()?,
         ["bench", "--", "wire", extra @ ..] => wire::run(extra)?,
         ["bench", "--", "serve", extra @ ..] => wire::run_serve(extra)?,
         ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,

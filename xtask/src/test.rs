@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::{Outcome, cargo, mutants, run as run_cargo};
+use crate::{Outcome, browser, cargo, mutants, run as run_cargo};
 
 /// The library without its features. No other step builds it this way.
 const CORE: &[&str] =
@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     ("lints", || run_cargo(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))),
     ("core", || run_cargo(&mut cargo(CORE))),
     ("tests", || run_cargo(cargo(&["test", "--workspace"]).env(TEST_THREADS, test_threads()))),
+    ("page", browser::test),
     ("docs", || run_cargo(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("simulator", || run_cargo(&mut cargo(&["run", "-p", "guildhall-sim", "--", "--schedules", "100000"]))),
     ("payments", || {

@@ -42,7 +42,7 @@ pub(crate) fn run_serve(args: &[&str]) -> Outcome {
 }
 
 /// Builds a program and returns its path.
-fn build(args: &[&str]) -> Result<String, String> {
+pub(crate) fn build(args: &[&str]) -> Result<String, String> {
     let failed = |why: String| format!("`cargo {}` failed: {why}", args.join(" "));
     let mut command = cargo(args);
     command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());

@@ -18,6 +18,7 @@ mod input;
 mod metrics;
 mod money;
 mod offer;
+mod page;
 mod peer;
 mod places;
 mod problem;

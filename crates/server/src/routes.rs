@@ -23,6 +23,7 @@ use crate::activity::{Activity, Does};
 use crate::app::App;
 use crate::events::Cast;
 use crate::guard::guard;
+use crate::page;
 use crate::problem::Problem;
 
 /// Where the description of the routes is.
@@ -78,6 +79,8 @@ pub(crate) fn router(app: App) -> Router {
     let description = move || async move { ([("content-type", "application/json")], description.clone()) };
     router
         .route(OPENAPI, get(description))
+        .route("/", get(page::index))
+        .route("/assets/{name}", get(page::asset))
         .fallback(async || Problem::not_found("There is nothing at this address."))
         .method_not_allowed_fallback(async || {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "This address does not take this method.")

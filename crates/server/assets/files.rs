@@ -1,0 +1,15 @@
+// Made by `cargo xtask web`.
+[
+    File { name: "assets/dist.js", hash: "689b453f0fd7ae5c", gzip: include_bytes!("dist.js.gz"), plain: OnceLock::new() },
+    File { name: "assets/fraunces-latin-600-normal.woff2", hash: "6cc06efec0fff4e7", gzip: include_bytes!("fraunces-latin-600-normal.woff2.gz"), plain: OnceLock::new() },
+    File { name: "assets/icon.svg", hash: "4e4dc89089412d1c", gzip: include_bytes!("icon.svg.gz"), plain: OnceLock::new() },
+    File { name: "assets/index.css", hash: "1dd8f2276f3b4062", gzip: include_bytes!("index.css.gz"), plain: OnceLock::new() },
+    File { name: "assets/index.js", hash: "8f5afbf38a676952", gzip: include_bytes!("index.js.gz"), plain: OnceLock::new() },
+    File { name: "assets/inter-latin-400-normal.woff2", hash: "4b6c1b3610d6f6ca", gzip: include_bytes!("inter-latin-400-normal.woff2.gz"), plain: OnceLock::new() },
+    File { name: "assets/inter-latin-600-normal.woff2", hash: "7d1172902bbcc2a3", gzip: include_bytes!("inter-latin-600-normal.woff2.gz"), plain: OnceLock::new() },
+    File { name: "assets/licences.txt", hash: "c902c2d570035144", gzip: include_bytes!("licences.txt.gz"), plain: OnceLock::new() },
+    File { name: "assets/scene.css", hash: "38f3e80d3852a64b", gzip: include_bytes!("scene.css.gz"), plain: OnceLock::new() },
+    File { name: "assets/scene.js", hash: "fe03dfd39fdfb6ec", gzip: include_bytes!("scene.js.gz"), plain: OnceLock::new() },
+    File { name: "assets/session_page.js", hash: "6a1a451369253724", gzip: include_bytes!("session_page.js.gz"), plain: OnceLock::new() },
+    File { name: "index.html", hash: "066d363ecdce8e4a", gzip: include_bytes!("index.html.gz"), plain: OnceLock::new() },
+]

@@ -1,0 +1,123 @@
+// Everything can be done without 3D: without WebGL, with reduced motion, on a phone, and by keyboard alone.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Browser, Page } from 'playwright-core';
+import { hasContracts, hasEnded, launch, makeSession, open, Server, until } from './world';
+
+const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+/** Without WebGL. */
+let flat: Browser;
+/** With WebGL. */
+let able: Browser;
+let server: Server;
+
+beforeAll(async () => {
+  server = new Server('[serve]\nnew_sessions_per_minute = 100\n');
+  [flat, able] = await Promise.all([launch(['--disable-gpu', '--disable-3d-apis', '--disable-webgl']), launch(), server.start()]);
+});
+
+afterAll(async () => {
+  await Promise.all([flat?.close(), able?.close()]);
+  await server?.remove();
+});
+
+/** Presses Tab until the element with the focus matches. */
+async function tabTo(page: Page, selector: string, words = ''): Promise<void> {
+  for (let presses = 0; presses < 60; presses += 1) {
+    const isThere = await page.evaluate(([wanted, text]) => document.activeElement?.matches(wanted ?? '') === true && (document.activeElement.textContent ?? '').includes(text ?? ''), [selector, words]);
+    if (isThere) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`the key Tab does not lead to ${selector} ${words}`);
+}
+
+const overflow = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+
+test('without WebGL, a whole session is seen and stopped by keyboard alone', async () => {
+  // A person may ask for 3D; without WebGL there is none.
+  const { page, faults } = await open(flat, server.origin, '/?view=3d', { viewport: { width: 1000, height: 700 } });
+  expect(await page.evaluate(() => document.createElement('canvas').getContext('webgl2'))).toBeNull();
+  await until(page, () => window.hall?.mode === '2d', null);
+  expect(await page.locator('canvas').count()).toBe(0);
+  await tabTo(page, 'main button', 'Watch a team work');
+  await page.keyboard.press('Enter');
+  await until(page, hasContracts, 4);
+  expect(await page.locator('.hud').textContent()).toContain('play money');
+
+  // The tree: down to a contract, into its details, its transcript.
+  await tabTo(page, '[role=tree]');
+  await page.keyboard.press('Home');
+  while ((await page.evaluate(() => window.hall.selected)) !== '1.2') await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await until(page, () => document.activeElement?.id === 'panel-body' && document.querySelectorAll('.turn').length > 0, null);
+
+  // Stop it, and see the focus come back.
+  await tabTo(page, '.orders button', 'Stop');
+  await page.keyboard.press('Enter');
+  await page.locator('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Stop');
+  await page.keyboard.press('Enter');
+  await tabTo(page, 'dialog .danger');
+  await page.keyboard.press('Enter');
+  await until(page, () => window.hall.tree?.contracts.find((contract) => contract.path === '1.2')?.state === 'cancelled', null);
+
+  // The timeline, the ledger, the answer.
+  await tabTo(page, '.timeline input');
+  const newest = await page.evaluate(() => window.hall.cursor);
+  await page.keyboard.press('ArrowLeft');
+  await until(page, (before) => window.hall.cursor !== before && window.hall.isLive === false, newest);
+  await tabTo(page, '.live');
+  await page.keyboard.press('Enter');
+  await until(page, hasEnded, null, 90_000);
+  await tabTo(page, '[role=tab]');
+  await page.keyboard.press('Home');
+  for (const tab of ['ledger', 'answer']) {
+    await page.keyboard.press('ArrowRight');
+    await until(page, (id) => document.activeElement?.id === `tab-${id}` && document.querySelector('#panel-body table') !== null, tab);
+  }
+  await until(page, () => (document.querySelector('.report-box')?.textContent?.length ?? 0) > 20, null);
+  expect(faults.list).toEqual([]);
+  await page.context().close();
+});
+
+test('reduced motion gets 2D and no animations, and may still choose 3D', async () => {
+  const { page, faults } = await open(able, server.origin, '/', { reducedMotion: 'reduce', viewport: { width: 1000, height: 700 } });
+  await until(page, () => window.hall?.mode === '2d', null);
+  expect(await page.locator('canvas').count()).toBe(0);
+  expect(await page.evaluate(() => document.getAnimations().filter((animation) => animation.playState === 'running').length)).toBe(0);
+  expect(await page.getByText('3D', { exact: true }).isEnabled()).toBe(true);
+  expect(faults.list).toEqual([]);
+  await page.context().close();
+});
+
+test('at 360 px everything is there, and nothing scrolls sideways', async () => {
+  const session = await makeSession(server.origin);
+  const { page, faults } = await open(able, server.origin, '/', PHONE);
+  await page.getByText('Watch a team work').waitFor();
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  await page.goto(`${server.origin}/#/ask`);
+  await page.locator('.offer').first().waitFor();
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  await page.goto(`${server.origin}/${session.link}`);
+  await until(page, hasContracts, 4);
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  const row = page.locator('[id="row-1.1"]');
+  await row.tap();
+  await row.tap();
+  await until(page, () => document.querySelectorAll('.turn').length > 0 && window.hall.selected === '1.1', null);
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  await page.locator('.orders').getByText('Stop').tap();
+  await page.locator('dialog').waitFor();
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  await page.locator('dialog .danger').tap();
+  await until(page, () => window.hall.tree?.contracts.find((contract) => contract.path === '1.1')?.state === 'cancelled', null);
+  for (const tab of ['ledger', 'answer', 'tree', 'details']) {
+    await page.locator(`#tab-${tab}`).tap();
+    await until(page, (id) => document.querySelector(`#tab-${id}`)?.getAttribute('aria-selected') === 'true' && (document.querySelector('#panel-body')?.textContent ?? '') !== '', tab);
+    expect(await overflow(page)).toBeLessThanOrEqual(0);
+  }
+  expect(faults.list).toEqual([]);
+  await page.context().close();
+});

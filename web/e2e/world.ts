@@ -1,0 +1,182 @@
+// The real binary and a real browser, for tests. Everything runs on this machine, in directories that are removed afterwards.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import type {} from '../src/ui/window_hall';
+
+const FLAGS = [
+  '--no-sandbox',
+  '--use-gl=angle',
+  '--use-angle=swiftshader',
+  '--enable-unsafe-swiftshader',
+  '--ignore-gpu-blocklist',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A server in a home of its own. */
+export class Server {
+  readonly home: string;
+  #process: ChildProcess | null = null;
+  #origin = '';
+
+  constructor(config = '') {
+    this.home = mkdtempSync(join(tmpdir(), 'guildhall-page-'));
+    if (config !== '') writeFileSync(join(this.home, 'config.toml'), config);
+  }
+
+  get origin(): string {
+    return this.#origin;
+  }
+
+  /** Starts the server. After a stop it gets the same address again, so that open pages find it. */
+  async start(): Promise<void> {
+    const program = process.env['GUILDHALL'];
+    if (program === undefined) throw new Error('GUILDHALL must be the path of the binary: run `cargo xtask test`');
+    const address = this.#origin === '' ? '127.0.0.1:0' : this.#origin.replace('http://', '');
+    const child = spawn(program, ['serve', '--addr', address], {
+      env: { PATH: process.env['PATH'], HOME: this.home, GUILDHALL_HOME: this.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#process = child;
+    this.#origin = await new Promise((resolve, reject) => {
+      let output = '';
+      const read = (part: Buffer): void => {
+        output += part.toString();
+        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(output);
+        if (found !== null) resolve(found[0]);
+      };
+      child.stdout.on('data', read);
+      child.stderr.on('data', read);
+      child.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${output}`)));
+    });
+  }
+
+  /** Ends the server as a crash would, or in order. */
+  async stop(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    const child = this.#process;
+    if (child === null || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await ended;
+    this.#process = null;
+  }
+
+  operatorToken(): string {
+    return readFileSync(join(this.home, 'operator-token'), 'utf8').trim();
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** Starts a browser. */
+export function launch(flags: readonly string[] = []): Promise<Browser> {
+  const executablePath = process.env['CHROMIUM'] ?? 'chromium';
+  return chromium.launch({ executablePath, headless: true, args: [...FLAGS, ...flags] });
+}
+
+/** What a page must never do: an error in its console, an exception, a request to another host. */
+export interface Faults {
+  readonly list: string[];
+}
+
+/** Opens a page and notes its faults. Failed requests to a server that is down are no faults of the page. */
+export async function open(browser: Browser, origin: string, path = '/', options: BrowserContextOptions = {}): Promise<{ page: Page; faults: Faults }> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  const faults: Faults = { list: [] };
+  page.on('pageerror', (error) => faults.list.push(`exception: ${error.message}`));
+  page.on('console', (message) => {
+    const text = message.text();
+    const isNetwork = /Failed to load resource|net::ERR_/.test(text);
+    if (message.type() === 'error' && !isNetwork) faults.list.push(`console: ${text}`);
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !url.startsWith('data:') && !url.startsWith('blob:')) faults.list.push(`foreign: ${url}`);
+  });
+  await page.goto(path === 'about:blank' ? path : origin + path);
+  return { page, faults };
+}
+
+/** Waits until the page says so, and returns what it says. Not `waitForFunction`, which needs `eval`: the page's policy forbids it. */
+export async function until<A, T>(page: Page, what: (argument: A) => T, argument: A, ms = 60_000): Promise<NonNullable<T>> {
+  const end = Date.now() + ms;
+  for (;;) {
+    const value = await page.evaluate(what as never, argument);
+    if (value) return value as NonNullable<T>;
+    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${String(what)} of ${JSON.stringify(argument)}: ${await said(page)}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** What the page shows, for the message of a failed test. */
+async function said(page: Page): Promise<string> {
+  const words = await page.evaluate(() => document.body.innerText);
+  return words.replace(/\s+/g, ' ').slice(0, 600);
+}
+
+/** A session of a server, asked over HTTP and not through the page. */
+export class Client {
+  constructor(
+    readonly origin: string,
+    readonly session: string,
+    readonly token: string,
+  ) {}
+
+  /** The address of the session in the page. The token is behind `#`. */
+  get link(): string {
+    return `#/s/${this.session}?k=${this.token}`;
+  }
+
+  async get<T>(path: string): Promise<T> {
+    const reply = await fetch(`${this.origin}/api/sessions/${this.session}/${path}`, { headers: { authorization: `Bearer ${this.token}` } });
+    if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
+    return (await reply.json()) as T;
+  }
+
+  async post(path: string, body: unknown): Promise<void> {
+    const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
+    const reply = await fetch(`${this.origin}/api/sessions/${this.session}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
+  }
+}
+
+/** A session of the live demo with play money. With a task, the team is at work. It works for about 40 s. */
+export async function makeSession(origin: string, task: string | null = 'Why is the payment API failing?'): Promise<Client> {
+  const headers = { 'content-type': 'application/json' };
+  const reply = await fetch(`${origin}/api/sessions`, { method: 'POST', headers, body: JSON.stringify({ team: 'demo', amount_sats: 500 }) });
+  if (!reply.ok) throw new Error(`${reply.status} ${await reply.text()}`);
+  const made = (await reply.json()) as { session: string; owner_token: string; invoice: { invoice: string } };
+  const client = new Client(origin, made.session, made.owner_token);
+  await client.post('settle', { invoice: made.invoice.invoice });
+  if (task !== null) await client.post('requests', { task, budget_sats: 400 });
+  return client;
+}
+
+/** Moves the timeline, as a person does. */
+export async function scrub(page: Page, index: number): Promise<void> {
+  await page.locator('.timeline input').evaluate((input: HTMLInputElement, value) => {
+    input.value = String(value);
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+  }, index);
+}
+
+/** How many events the timeline has. */
+export function eventCount(page: Page): Promise<number> {
+  return page.locator('.timeline input').evaluate((input: HTMLInputElement) => Number(input.max));
+}
+
+/** Whether the newest request has ended, in the page. */
+export const hasEnded = (): boolean => window.hall?.tree?.account.roots.at(-1)?.state === 'ended' && window.hall.isLive === true;
+
+/** Whether the page shows this many contracts. */
+export const hasContracts = (count: number): boolean => (window.hall?.tree?.contracts.length ?? 0) >= count;

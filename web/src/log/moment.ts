@@ -1,0 +1,84 @@
+// The state of a session after some of its events. A moment never changes.
+
+import { comparePaths, type Details, detailsOf, type Fold, hirerOf } from '../fold';
+import type { Path, Tree, TreeAccount, TreeContract } from '../wire';
+
+export class Moment {
+  /** How many events lead to this state. */
+  readonly index: number;
+  /** The id of the newest of these events, such as `12.3`. */
+  readonly at: string;
+  readonly account: TreeAccount;
+  /** In the order of their paths: each contract before its hires. */
+  readonly contracts: readonly TreeContract[];
+  /** The contracts (`null`: the account) with facts that this page does not know. Their numbers may be wrong. */
+  readonly doubts: ReadonlySet<Path | null>;
+  #byPath: ReadonlyMap<Path, TreeContract> | null = null;
+  #hires: ReadonlyMap<Path, readonly TreeContract[]> | null = null;
+
+  constructor(index: number, fold: Fold) {
+    const { at, account, contracts } = fold.tree();
+    this.index = index;
+    this.at = at;
+    this.account = account;
+    this.contracts = contracts;
+    this.doubts = fold.doubts;
+  }
+
+  /** The state in the form of `GET tree?at=`. */
+  get tree(): Tree {
+    return { at: this.at, account: this.account, contracts: this.contracts };
+  }
+
+  get(path: Path): TreeContract | null {
+    this.#byPath ??= new Map(this.contracts.map((contract) => [contract.path, contract]));
+    return this.#byPath.get(path) ?? null;
+  }
+
+  /** The direct hires of a contract, in the order of their paths. */
+  children(path: Path): readonly TreeContract[] {
+    this.#hires ??= byHirer(this.contracts);
+    return this.#hires.get(path) ?? [];
+  }
+
+  /** A contract and all contracts below it. */
+  subtree(path: Path): readonly TreeContract[] {
+    const start = this.contracts.findIndex((contract) => contract.path === path);
+    if (start < 0) return [];
+    const prefix = `${path}.`;
+    let end = start + 1;
+    while (this.contracts[end]?.path.startsWith(prefix) === true) end += 1;
+    return this.contracts.slice(start, end);
+  }
+
+  get roots(): readonly TreeContract[] {
+    return this.contracts.filter((contract) => contract.hirer === null);
+  }
+
+  /** The root of the newest request that has begun. */
+  get newestRoot(): TreeContract | null {
+    return this.roots.at(-1) ?? null;
+  }
+
+  /** Own cost, change and open request of a contract. */
+  details(contract: TreeContract): Details {
+    return detailsOf(contract);
+  }
+
+  isDoubtful(path: Path | null): boolean {
+    return this.doubts.has(path);
+  }
+}
+
+function byHirer(contracts: readonly TreeContract[]): Map<Path, TreeContract[]> {
+  const hires = new Map<Path, TreeContract[]>();
+  for (const contract of contracts) {
+    if (contract.hirer === null) continue;
+    const known = hires.get(contract.hirer);
+    if (known === undefined) hires.set(contract.hirer, [contract]);
+    else known.push(contract);
+  }
+  return hires;
+}
+
+export { comparePaths, hirerOf };

@@ -1,0 +1,95 @@
+// The HTML of labels. Text comes from models and strangers: it is set with `textContent` only.
+
+import type { Banner, Condition, Figure, Theme, Zone } from '../stage';
+import { LOOK_PATHS, emblemPath } from './emblems';
+import { zoneOf } from './layout';
+import { COLOR, LOOK_TEXT, SECTORS } from './palette';
+import type { EmblemName, Look } from './palette';
+
+const SVG = 'http://www.w3.org/2000/svg';
+/** Longer text is cut before the browser lays it out; the ellipsis comes from CSS. */
+const TEXT_MAX = 120;
+
+function icon(path: string, box: number, color: string | null): SVGSVGElement {
+  const svg = document.createElementNS(SVG, 'svg');
+  svg.setAttribute('viewBox', `0 0 ${box} ${box}`);
+  const shape = document.createElementNS(SVG, 'path');
+  shape.setAttribute('d', path);
+  shape.setAttribute('fill-rule', 'evenodd');
+  if (color !== null) shape.setAttribute('fill', color);
+  svg.append(shape);
+  return svg;
+}
+
+function line(className: string, mark: SVGSVGElement, text: string): HTMLElement {
+  const row = document.createElement('span');
+  row.className = `label-line ${className}`;
+  row.dir = 'ltr';
+  const words = document.createElement('span');
+  words.className = 'label-text';
+  words.dir = 'auto';
+  words.textContent = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
+  row.append(mark, words);
+  return row;
+}
+
+function box(className: string): HTMLElement {
+  const element = document.createElement('div');
+  element.className = `label ${className}`;
+  return element;
+}
+
+/** On paper the pale sectors need darker icons. */
+function inkOn(theme: Theme, color: string): string {
+  return theme === 'night' ? color : `color-mix(in srgb, ${color} 82%, ${COLOR.ink})`;
+}
+
+export function figureLabel(figure: Figure, look: Look, theme: Theme, isSmall: boolean): HTMLElement {
+  const isRoot = figure.depth === 0;
+  const element = box(`label-figure${isRoot ? ' label-root' : ''}${isSmall ? ' label-small' : ''}`);
+  const emblem: EmblemName = isRoot ? 'star' : SECTORS[zoneOf(figure)].emblem;
+  const color = inkOn(theme, isRoot ? COLOR.lantern : SECTORS[zoneOf(figure)].color);
+  element.append(line('label-name', icon(emblemPath(emblem), 14, color), figure.name === '' ? 'unnamed' : figure.name));
+  if (figure.status !== '') {
+    const status = line('label-status', icon(LOOK_PATHS[look], 12, null), figure.status);
+    status.style.color = LOOK_TEXT[theme][look];
+    element.append(status);
+  }
+  return element;
+}
+
+export function sectorLabel(zone: Zone, theme: Theme): HTMLElement {
+  const element = box('label-sector');
+  const { name, color, emblem } = SECTORS[zone];
+  const text = document.createElement('span');
+  text.textContent = name;
+  element.append(icon(emblemPath(emblem), 14, inkOn(theme, color)), text);
+  return element;
+}
+
+export function amountLabel(msat: number, isChange: boolean): HTMLElement {
+  const element = box(`label-amount${isChange ? ' label-change' : ''}`);
+  element.textContent = amountText(msat);
+  return element;
+}
+
+/** `80 sat`, `0.25 sat`: at most three digits after the point. */
+export function amountText(msat: number): string {
+  const sat = msat / 1000;
+  const text = Number.isInteger(sat) ? sat.toLocaleString('en') : sat.toLocaleString('en', { maximumFractionDigits: sat < 10 ? 3 : 1 });
+  return `${text} sat`;
+}
+
+const BANNER_ORDER: readonly Condition[] = ['works', 'waits', 'done', 'ran_dry', 'failed', 'cancelled', 'refused'];
+
+export function bannerLabel(banner: Banner, theme: Theme): HTMLElement {
+  const element = box('label-banner');
+  for (const condition of BANNER_ORDER) {
+    const count = banner.counts[condition] ?? 0;
+    if (count === 0) continue;
+    const part = line('', icon(LOOK_PATHS[condition], 12, null), String(count));
+    part.style.color = LOOK_TEXT[theme][condition];
+    element.append(part);
+  }
+  return element;
+}

@@ -1,0 +1,151 @@
+// The rows of the 2D view, made from the state at the cursor. A row of a contract that did not change is the same object as
+// before, so that a list of 10,000 is cheap to bring up to date.
+import { satsDown, satsUp } from '../money';
+import { listed, waitsWords, type Moment, type SessionLog } from '../log';
+import type { Zone } from '../stage';
+import type { Amounts, Path, TreeContract } from '../wire';
+import { zonesOf } from '../zones';
+import type { Look } from './icons';
+import type { TreeNode } from './rows';
+
+export interface Wanted {
+  readonly words: string;
+  readonly contract: Path | null;
+}
+
+/** A contract, or a hire that was refused, as lists show it. Names and words are untrusted texts. */
+export interface AgentView extends TreeNode {
+  readonly agent: string;
+  readonly zone: Zone | null;
+  readonly look: Look;
+  /** The state in words, such as `waits for coder and tester`. */
+  readonly status: string;
+  /** Such as `52 of 90 sat`. */
+  readonly spend: string;
+  readonly waitsFor: readonly Wanted[];
+  readonly money: Amounts | null;
+  readonly isFork: boolean;
+  /** Whether it still runs. */
+  readonly isLive: boolean;
+  /** `null` for a refused hire. */
+  readonly contract: TreeContract | null;
+  /** Why a hire was refused. */
+  readonly reason: string | null;
+}
+
+/** Makes the rows of one session. */
+export class Rows {
+  readonly #log: SessionLog;
+  #cast: SessionLog['cast'] | null = null;
+  #zones: (agent: string) => Zone = () => 'workshop';
+  #known = new WeakMap<TreeContract, { readonly key: string; readonly view: AgentView }>();
+
+  constructor(log: SessionLog) {
+    this.#log = log;
+  }
+
+  /** All rows at a moment. `isLive` adds what agents do right now. */
+  at(moment: Moment, isLive: boolean): AgentView[] {
+    if (this.#cast !== this.#log.cast) {
+      this.#cast = this.#log.cast;
+      this.#zones = zonesOf(this.#log.cast);
+      this.#known = new WeakMap();
+    }
+    const rows: AgentView[] = [];
+    for (const contract of moment.contracts) rows.push(this.#contract(contract, moment, isLive));
+    // Refused hires come last, so that they are listed after the hires of the same contract.
+    for (const path of this.#log.refusers) rows.push(...this.#refused(path, moment.index));
+    return rows;
+  }
+
+  #contract(contract: TreeContract, moment: Moment, isLive: boolean): AgentView {
+    const does = `${isLive ? (this.#log.activity(contract.path)?.does ?? '') : ''}${moment.isDoubtful(contract.path) ? '?' : ''}`;
+    const log = this.#log;
+    const { money, state } = contract;
+    // The name of a hire is known only after it has begun.
+    const waits = state === 'waits' ? waiting(contract, log, moment) : '';
+    const key = `${does} ${waits}`;
+    const known = this.#known.get(contract);
+    if (known?.key === key) return known.view;
+    const view: AgentView = {
+      id: contract.path,
+      hirer: contract.hirer,
+      name: log.nameOf(contract),
+      agent: contract.agent,
+      zone: contract.hirer === null ? null : this.#zones(contract.agent),
+      look: state,
+      status: state === 'works' && !moment.isDoubtful(contract.path) ? doing(does, contract) : state === 'waits' ? waits : log.status(contract, moment),
+      spend: `${satsUp(money.spent)} of ${satsDown(money.granted)} sat`,
+      waitsFor: contract.waits_for.map((wait) => ({
+        words: wait.kind === 'hire' ? nameAt(wait.contract, log, moment) : waitsWords([wait]),
+        contract: wait.kind === 'hire' ? wait.contract : null,
+      })),
+      money,
+      isFork: contract.context === 'fork',
+      isLive: state === 'works' || state === 'waits',
+      contract,
+      reason: null,
+    };
+    this.#known.set(contract, { key, view });
+    return view;
+  }
+
+  #refused(hirer: Path, index: number): AgentView[] {
+    return this.#log.refused(hirer, index).map((hire) => ({
+      id: hire.id,
+      hirer,
+      name: hire.agent ?? 'a hire',
+      agent: hire.agent ?? 'unknown',
+      zone: hire.agent === null ? 'workshop' : this.#zones(hire.agent),
+      look: 'refused',
+      status: `refused: ${hire.why}`,
+      spend: '',
+      waitsFor: [],
+      money: null,
+      isFork: false,
+      isLive: false,
+      contract: null,
+      reason: hire.why,
+    }));
+  }
+}
+
+function nameAt(path: Path, log: SessionLog, moment: Moment): string {
+  const contract = moment.get(path);
+  return contract === null ? path : log.nameOf(contract);
+}
+
+function waiting(contract: TreeContract, log: SessionLog, moment: Moment): string {
+  const hires = contract.waits_for.flatMap((wait) => (wait.kind === 'hire' ? [nameAt(wait.contract, log, moment)] : []));
+  const words = hires.length === contract.waits_for.length ? listed(hires) : waitsWords(contract.waits_for, (path) => nameAt(path, log, moment));
+  return words === '' ? 'waits' : `waits for ${words}`;
+}
+
+const DOES: Readonly<Record<string, string>> = { asks: 'works: sends a request', thinks: 'works: its model thinks', writes: 'works: its model writes', calls: 'works: its model calls tools', waits: 'works' };
+
+function doing(does: string, contract: TreeContract): string {
+  const tools = contract.waits_for.filter((wait) => wait.kind === 'tool');
+  if (tools.length > 0) return `works: ${waitsWords(tools)}`;
+  return DOES[does] ?? 'works';
+}
+
+/** What a contract and all below it have spent so far. The money of a hire counts as spent by its hirer only once it has reported. */
+export function spentSoFar(contracts: readonly TreeContract[], root: Path): number {
+  let sum = 0;
+  for (const contract of contracts) {
+    if (contract.path !== root && !contract.path.startsWith(`${root}.`)) continue;
+    const isInHirer = contract.path !== root && contract.report !== null;
+    if (!isInHirer) sum += contract.money.spent;
+  }
+  return sum;
+}
+
+/** How many contracts and refused hires have each look. */
+export function countLooks(rows: readonly AgentView[], steppingOut: ReadonlySet<string>): Map<Look, number> {
+  const counts = new Map<Look, number>();
+  for (const row of rows) {
+    const look: Look = steppingOut.has(row.id) && row.isLive ? 'steps_out' : row.look;
+    counts.set(look, (counts.get(look) ?? 0) + 1);
+  }
+  return counts;
+}

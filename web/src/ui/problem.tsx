@@ -1,0 +1,117 @@
+// What went wrong, and what to do next. Also: actions that a person starts, and can repeat safely after a failure.
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { Api, Problem } from '../api';
+
+/** What a person can do about a problem. The server's own words say what happened. */
+export function advice(problem: Problem): string | null {
+  switch (problem.code) {
+    case 'network':
+      return null;
+    case 'unauthorized':
+      return 'The token is wrong or was revoked. Ask the owner of the session for a new link.';
+    case 'forbidden':
+      return 'Ask the owner of the session for a link that allows this.';
+    case 'balance_too_low':
+      return 'Add money to the session, or choose a smaller amount.';
+    case 'busy':
+      return 'Wait for the answer, or stop the work first.';
+    case 'not_at_work':
+      return 'The work has ended. Ask a new question to go on.';
+    case 'expired':
+      return 'Make a new invoice.';
+    case 'too_many_requests':
+      return `Wait ${problem.retryAfter ?? 60} seconds, then try again.`;
+    case 'too_many_streams':
+    case 'too_much_work':
+    case 'stopping':
+    case 'team_unavailable':
+      return 'Try again in a moment.';
+    case 'team_gone':
+      return 'This server no longer offers the team. Start a new session with another team.';
+    case 'internal':
+      return 'Try again. If it fails again, tell the operator of this server.';
+    case 'too_long':
+    case 'too_large':
+      return 'Write a shorter text.';
+    default:
+      return null;
+  }
+}
+
+export function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  return new Problem('page', error instanceof Error ? error.message : String(error), 0);
+}
+
+export function ProblemBox({ problem, onRetry, retryWords = 'Try again' }: { problem: Problem; onRetry?: (() => void) | undefined; retryWords?: string }) {
+  const next = advice(problem);
+  return (
+    <div class="problem" role="alert">
+      <p>
+        <strong>That did not work. </strong>
+        <span dir="auto">{problem.detail}</span>
+      </p>
+      {next !== null && <p>{next}</p>}
+      {onRetry && (
+        <div>
+          <button type="button" onClick={onRetry}>
+            {retryWords}
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A random key. `randomUUID` is missing on pages without TLS. */
+export function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** An interface whose POSTs carry keys that follow from one key, in order: a repeated run repeats the same keys. */
+export function keyedApi(token: string | null, key: string): Api {
+  let posts = 0;
+  return new Api({
+    token,
+    newKey: () => {
+      posts += 1;
+      return `${key}-${posts}`;
+    },
+  });
+}
+
+export interface Action {
+  readonly isBusy: boolean;
+  readonly problem: Problem | null;
+  /** Runs it. After a failure, the next run has the same idempotency keys, so nothing is done twice. */
+  readonly run: (perform: (key: string) => Promise<void>) => void;
+  /** The input has changed: the next run is a new one. */
+  readonly reset: () => void;
+}
+
+export function useAction(): Action {
+  const key = useRef<string | null>(null);
+  const [state, setState] = useState<{ isBusy: boolean; problem: Problem | null }>({ isBusy: false, problem: null });
+  return useMemo(
+    () => ({
+      ...state,
+      run: (perform) => {
+        const mine = (key.current ??= newKey());
+        setState({ isBusy: true, problem: null });
+        perform(mine).then(
+          () => {
+            key.current = null;
+            setState({ isBusy: false, problem: null });
+          },
+          (error: unknown) => setState({ isBusy: false, problem: asProblem(error) }),
+        );
+      },
+      reset: () => {
+        key.current = null;
+        setState({ isBusy: false, problem: null });
+      },
+    }),
+    [state],
+  );
+}
