@@ -139,7 +139,7 @@ test('a contract is stopped with all below it, and the past stays as it was', as
   await until(page, () => window.hall.stage?.figures.find((figure) => figure.id === '2.2')?.condition === 'cancelled', null);
   const states = await page.evaluate(() => window.hall.tree?.contracts.filter((contract) => contract.path.startsWith('2.2')).map((contract) => contract.state));
   expect(states?.filter((state) => state !== 'cancelled' && state !== 'done')).toEqual([]);
-  await until(page, () => /stopped/.test(document.querySelector('.details-head')?.textContent ?? ''), null);
+  await until(page, () => /cancelled/.test(document.querySelector('.details-head')?.textContent ?? ''), null);
   await saysPlayMoney(page);
 
   // Back to the past, which is as it was, and to what happens now.
