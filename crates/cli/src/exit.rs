@@ -9,7 +9,6 @@ use guildhall::providers::NoPrice;
 use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI, TranscriptError, WalletError};
 
 use crate::amount::sats;
-use crate::commands::serve::DEMO_MODEL;
 use crate::print::NotWritten;
 
 /// The meaning of each exit code.
@@ -103,27 +102,15 @@ impl Failure {
     }
 }
 
-/// The failures whose message is not that of the error.
-fn in_own_words(error: &HallError) -> Option<Failure> {
-    if let HallError::Refused(Refusal::Money { asked, minimum, .. }) = error {
-        let (asked, minimum) = (sats(*asked), sats(*minimum));
-        let why = format!("a budget of {asked} is too small: this agent with this model needs at least {minimum}");
-        return Some(Failure::refused(format!("{why}. Nothing was spent")));
-    }
-    if matches!(error, HallError::Models(ModelsError::Unclear { model, .. }) if model == DEMO_MODEL) {
-        let why = "this session belongs to the live demo of `guildhall serve`";
-        let advice = "Start `guildhall serve`: it resumes the session, and takes further requests";
-        return Some(Failure::usage(format!("{why}. {advice}")));
-    }
-    None
-}
-
 impl From<HallError> for Failure {
     fn from(error: HallError) -> Failure {
-        if let Some(failure) = in_own_words(&error) {
-            return failure;
-        }
         let (exit, advice) = match &error {
+            HallError::Refused(Refusal::Money { asked, minimum, .. }) => {
+                let (asked, minimum) = (sats(*asked), sats(*minimum));
+                return Failure::refused(format!(
+                    "a budget of {asked} is too small: this agent with this model needs at least {minimum}. Nothing was spent"
+                ));
+            }
             HallError::Journal(why) => (of_journal(why), journal_advice(why).to_owned()),
             HallError::SessionEngine(_) | HallError::Newer { .. } => (Exit::Failed, String::new()),
             HallError::Damaged(_) => (Exit::Failed, ". To check the journal, run `guildhall verify`".to_owned()),

@@ -13,6 +13,7 @@ use guildhall::providers::{BaseUrl, Key, REHEARSAL_PRICE};
 use guildhall::{
     ANTHROPIC, DatedRate, Hall, HallBuilder, Models, Naming, OPENAI, Payee, Rehearsal, Source, TreasuryLimits,
 };
+use guildhall_server::LiveDemo;
 
 use crate::config::local_server::LocalServerConfig;
 use crate::config::serve::{OfferConfig, ServeConfig};
@@ -26,6 +27,9 @@ use crate::team::Found;
 
 /// The model name of the rehearsal: a program in place of a model, for people without a key and without a server.
 pub(crate) const REHEARSAL: &str = "rehearsal";
+
+/// The model name of the live demo of `guildhall serve`: the rehearsal, at the pace of a person who watches.
+pub(crate) const LIVE_DEMO: &str = "live-demo";
 
 /// The default port of Ollama.
 const OLLAMA_PORT: &str = "11434";
@@ -120,6 +124,8 @@ impl World {
     fn new(paths: Paths, config: &Config) -> Result<World, Failure> {
         let models = Models::new(rate(config)?);
         let models = models.with_model(REHEARSAL, Rehearsal, REHEARSAL_PRICE, Replays::Yes);
+        // Everywhere, so that a session of the live demo can be resumed and continued in a terminal, too.
+        let models = models.with_model(LIVE_DEMO, LiveDemo, REHEARSAL_PRICE, Replays::Yes);
         let (named, local) = (config.model.clone(), config.local_server.clone());
         Ok(World {
             models,

@@ -2,9 +2,9 @@
 //! comes in the header `Authorization` alone, never in an address.
 
 use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
 use guildhall::SessionId;
 use guildhall::local::{Access, Role};
 
@@ -117,11 +117,6 @@ async fn session(parts: &mut Parts, app: &App) -> Option<SessionId> {
     params.iter().find(|(name, _)| *name == "id")?.1.parse().ok()
 }
 
-/// Whether a change has no limit: stopping work, and revoking a token.
-fn is_always_possible(parts: &Parts) -> bool {
-    parts.method == Method::DELETE || parts.uri.path().ends_with("/stop")
-}
-
 /// Somebody who may do everything in the session of the address.
 pub(crate) struct Owner {
     pub(crate) session: SessionId,
@@ -134,14 +129,26 @@ impl FromRequestParts<App> for Owner {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Owner, Problem> {
         let Reader { session, caller } = Reader::from_request_parts(parts, app).await?;
         match caller {
-            Caller::Operator => Ok(Owner { session, caller }),
-            Caller::Owner(_) => {
-                if !is_always_possible(parts) {
-                    app.take_change(&session).map_err(too_many)?;
-                }
-                Ok(Owner { session, caller })
-            }
+            Caller::Operator | Caller::Owner(_) => Ok(Owner { session, caller }),
             Caller::Viewer(..) => Err(Problem::forbidden("This token allows only to read the session.")),
         }
+    }
+}
+
+/// An owner, for a change that is stored for ever: each session may make only so many in a time. The operator has no limit.
+pub(crate) struct LimitedOwner {
+    pub(crate) session: SessionId,
+    pub(crate) caller: Caller,
+}
+
+impl FromRequestParts<App> for LimitedOwner {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<LimitedOwner, Problem> {
+        let Owner { session, caller } = Owner::from_request_parts(parts, app).await?;
+        if caller != Caller::Operator {
+            app.take_change(&session).map_err(too_many)?;
+        }
+        Ok(LimitedOwner { session, caller })
     }
 }

@@ -29,6 +29,5 @@ pub(crate) struct ServeArgs {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let text = text.replace("localhost", "127.0.0.1");
     text.parse().map_err(|_| "write an address and a port, both as numbers, such as 127.0.0.1:8787".to_owned())
 }

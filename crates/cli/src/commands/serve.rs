@@ -7,11 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guildhall::local::{Replays, create_private_dir, open_regular, private_file, raise_open_files};
-use guildhall::{AgentName, Hall, REHEARSAL_PRICE, Roster};
+use guildhall::local::{create_private_dir, open_regular, private_file, raise_open_files};
+use guildhall::{AgentName, Hall, Roster};
 use guildhall_server::{
-    Activities, Limits, LiveDemo, LogKind, MoneyKind, Offer, Rate, STREAMS_MAX, Server, ServerError, Settings, Sites,
-    Token,
+    Activities, Limits, LogKind, MoneyKind, Offer, Rate, STREAMS_MAX, Server, ServerError, Settings, Sites, Token,
 };
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,15 +18,14 @@ use tokio::sync::Notify;
 
 use crate::args::serve::ServeArgs;
 use crate::commands::demo::{QUESTION, write_example};
-use crate::config::serve::{OfferConfig, OfferMoney, ServeConfig};
+use crate::config::serve::{Count, OfferConfig, OfferMoney, ServeConfig};
 use crate::exit::{Exit, Failure};
 use crate::print::{note, out, tame, warn};
 use crate::team;
-use crate::world::World;
+use crate::world::{LIVE_DEMO, World};
 
-/// The name of the live demo, and of its model.
+/// The name of the live demo.
 const DEMO: &str = "demo";
-pub(crate) const DEMO_MODEL: &str = "live-demo";
 
 /// The budget that is proposed for the live demo.
 const DEMO_BUDGET_SATS: u64 = 500;
@@ -53,7 +51,8 @@ const LOG_CHARS_MAX: usize = 1000;
 /// Serves until the process is told to stop.
 pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failure> {
     require_public_origin(&args)?;
-    check_limits(&world.serve).map_err(|why| Failure::usage(format!("{}: {why}", world.paths.config.display())))?;
+    let limits = limits(&world.serve);
+    check_limits(&limits).map_err(|why| Failure::usage(format!("{}: {why}", world.paths.config.display())))?;
     // From here on, a signal is an order to stop, and does not kill the process.
     let mut signals = Signals::listen()?;
     let _only_server = lock(world)?;
@@ -68,8 +67,7 @@ pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failur
     raise_open_files();
     let activities = Activities::default();
     let demo_dir = prepare_demo(world)?;
-    let models = world.models.clone().with_model(DEMO_MODEL, LiveDemo, REHEARSAL_PRICE, Replays::Yes);
-    let hall = world.builder(demo_dir.clone()).models(models).watch(activities.watcher()).build()?;
+    let hall = world.builder(demo_dir.clone()).watch(activities.watcher()).build()?;
     if let Some(why) = hall.journal().unwritable() {
         return Err(guildhall::HallError::from(why.clone()).into());
     }
@@ -83,7 +81,7 @@ pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failur
         LogKind::Request if quiet => {}
         LogKind::Request | LogKind::Event => note(&tame(line, LOG_CHARS_MAX)),
     });
-    let settings = Settings { operator, sites, limits: limits(&world.serve), log };
+    let settings = Settings { operator, sites, limits, log };
     let server = Server::new(hall, offers, activities, settings).await.map_err(|why| match why {
         ServerError::Hall(why) => Failure::from(why),
         ServerError::Offer { name, source } => Failure::from(source).at(&place(world, &name)),
@@ -134,26 +132,24 @@ fn sites(args: &ServeArgs, address: SocketAddr) -> Result<Sites, Failure> {
 
 fn limits(config: &ServeConfig) -> Limits {
     let default = Limits::default();
-    let rate = |configured: Option<u32>, default: Rate| match configured {
-        Some(per_second) => Rate { per_minute: per_second.saturating_mul(60), burst: per_second.saturating_mul(10) },
+    let size = |count: Option<Count>, default: usize| count.map_or(default, |Count(count)| count as usize);
+    let rate = |per_minute: Option<u32>, default: Rate| match per_minute {
+        // As many at once, in proportion, as by default.
+        Some(per_minute) => Rate { per_minute, burst: per_minute.saturating_mul(default.burst) / default.per_minute },
         None => default,
     };
+    let of_minute = |count: Option<Count>| count.map(|Count(count)| count);
+    let of_second = |count: Option<Count>| count.map(|Count(count)| count.saturating_mul(60));
     Limits {
-        unpaid_max: config.unpaid_sessions.unwrap_or(default.unpaid_max),
-        streams_max: config.streams.unwrap_or(default.streams_max),
-        streams_each_max: config.streams_each.unwrap_or(default.streams_each_max),
+        unpaid_max: of_minute(config.unpaid_sessions).unwrap_or(default.unpaid_max),
+        streams_max: size(config.streams, default.streams_max),
+        streams_each_max: size(config.streams_each, default.streams_each_max),
         invoice_sats_max: config.invoice_max.map_or(default.invoice_sats_max, |most| most.0.get() / 1000),
-        work_max: config.work.unwrap_or(default.work_max),
-        new_sessions: match config.new_sessions_per_minute {
-            Some(per_minute) => Rate { per_minute, burst: per_minute.saturating_mul(4) },
-            None => default.new_sessions,
-        },
-        changes: match config.changes_per_minute {
-            Some(per_minute) => Rate { per_minute, burst: per_minute },
-            None => default.changes,
-        },
-        public: rate(config.public_rate, default.public),
-        client: rate(config.client_rate, default.client),
+        work_max: size(config.work, default.work_max),
+        new_sessions: rate(of_minute(config.new_sessions_per_minute), default.new_sessions),
+        changes: rate(of_minute(config.changes_per_minute), default.changes),
+        public: rate(of_second(config.public_rate), default.public),
+        client: rate(of_second(config.client_rate), default.client),
         ..default
     }
 }
@@ -197,7 +193,7 @@ fn live_demo(world: &World, hall: &Hall, dir: &Path) -> Result<Offer, Failure> {
                 .to_owned(),
         hall: team_hall(hall, dir, found.roster, &[])?,
         entry: Some(entry),
-        model: Some(DEMO_MODEL.to_owned()),
+        model: Some(LIVE_DEMO.to_owned()),
         money: MoneyKind::Play,
         budget_sats: DEMO_BUDGET_SATS,
         example: Some(QUESTION.to_owned()),
@@ -272,26 +268,15 @@ fn lock(world: &World) -> Result<fs::File, Failure> {
     }
 }
 
-/// A limit of zero would refuse everything.
-fn check_limits(config: &ServeConfig) -> Result<(), String> {
-    let numbers = [
-        ("unpaid_sessions", config.unpaid_sessions.map(u64::from)),
-        ("streams", config.streams.map(|number| number as u64)),
-        ("streams_each", config.streams_each.map(|number| number as u64)),
-        ("work", config.work.map(|number| number as u64)),
-        ("new_sessions_per_minute", config.new_sessions_per_minute.map(u64::from)),
-        ("changes_per_minute", config.changes_per_minute.map(u64::from)),
-        ("public_rate", config.public_rate.map(u64::from)),
-        ("client_rate", config.client_rate.map(u64::from)),
-        ("invoice_max", config.invoice_max.map(|most| most.0.get() / 1000)),
-    ];
-    if let Some((name, _)) = numbers.into_iter().find(|(_, number)| *number == Some(0)) {
-        return Err(format!("serve.{name} is 0, which would refuse everything: it must be at least 1"));
+/// Checks the limits that depend on what the server can do.
+fn check_limits(limits: &Limits) -> Result<(), String> {
+    if limits.streams_max > STREAMS_MAX {
+        return Err(format!("serve.streams is {}: at most {STREAMS_MAX} are possible", limits.streams_max));
     }
-    match config.streams.filter(|streams| *streams > STREAMS_MAX) {
-        Some(streams) => Err(format!("serve.streams is {streams}: at most {STREAMS_MAX} are possible")),
-        None => Ok(()),
+    if limits.invoice_sats_max == 0 {
+        return Err("serve.invoice_max is below 1 sat, which would refuse every invoice".to_owned());
     }
+    Ok(())
 }
 
 fn team_hall(hall: &Hall, project: &Path, roster: Roster, unpaid: &[AgentName]) -> Result<Hall, Failure> {
@@ -363,7 +348,7 @@ mod tests {
 
     use super::limits;
     use crate::config::Config;
-    use crate::config::serve::ServeConfig;
+    use crate::config::serve::{Count, ServeConfig};
 
     #[test]
     fn the_documented_defaults_are_the_defaults() {
@@ -375,7 +360,7 @@ mod tests {
 
     #[test]
     fn the_config_changes_only_the_limits_that_it_names() {
-        let config = ServeConfig { streams: Some(7), public_rate: Some(3), ..ServeConfig::default() };
+        let config = ServeConfig { streams: Some(Count(7)), public_rate: Some(Count(3)), ..ServeConfig::default() };
         let (own, default) = (limits(&config), Limits::default());
         assert_eq!((own.streams_max, own.public.per_minute, own.public.burst), (7, 180, 30));
         assert_eq!((own.unpaid_max, own.client), (default.unpaid_max, default.client));

@@ -13,23 +13,35 @@ pub(crate) struct ServeConfig {
     /// Whether the live demo is offered. Without this, it is offered only if nothing else is.
     pub(crate) live_demo: Option<bool>,
     /// How many sessions may wait for their first payment.
-    pub(crate) unpaid_sessions: Option<u32>,
+    pub(crate) unpaid_sessions: Option<Count>,
     /// How many streams of events may be open.
-    pub(crate) streams: Option<usize>,
+    pub(crate) streams: Option<Count>,
     /// How many of them one client, or one session, may have.
-    pub(crate) streams_each: Option<usize>,
+    pub(crate) streams_each: Option<Count>,
     /// The largest invoice.
     pub(crate) invoice_max: Option<Sats>,
     /// How many requests may be at work at the same time.
-    pub(crate) work: Option<usize>,
+    pub(crate) work: Option<Count>,
     /// How many sessions a minute a client may make.
-    pub(crate) new_sessions_per_minute: Option<u32>,
+    pub(crate) new_sessions_per_minute: Option<Count>,
     /// How many requests, messages, top-ups, payments and new viewers a minute the owner of one session may make.
-    pub(crate) changes_per_minute: Option<u32>,
+    pub(crate) changes_per_minute: Option<Count>,
     /// How many requests a second a client without a token may make.
-    pub(crate) public_rate: Option<u32>,
+    pub(crate) public_rate: Option<Count>,
     /// How many requests a second a client may make in all.
-    pub(crate) client_rate: Option<u32>,
+    pub(crate) client_rate: Option<Count>,
+}
+
+/// A limit. Zero would refuse everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u32")]
+pub(crate) struct Count(pub(crate) u32);
+
+impl TryFrom<u32> for Count {
+    type Error = &'static str;
+    fn try_from(number: u32) -> Result<Count, &'static str> {
+        if number == 0 { Err("0 would refuse everything: it must be at least 1") } else { Ok(Count(number)) }
+    }
 }
 
 /// A team that the server offers.

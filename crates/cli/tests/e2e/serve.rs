@@ -1,5 +1,7 @@
 //! `guildhall serve` as a program uses it: fund, ask, watch, steer, get the change back.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::crew::{always, delegates, enlist, first, hires, stalls};
@@ -91,6 +93,11 @@ fn a_stranger_runs_the_live_demo_from_offer_to_change() {
     assert_eq!(last.id, Some(session.state()["newest_event"].as_str().unwrap().to_owned()));
     let offers = server.stranger().get("/api/offers").expect(200);
     assert_eq!(offers[0]["cost"], json!({"requests": 1, "median_msat": spent, "percentile_90_msat": spent}));
+    let tree = session.get("tree").expect(200);
+    let described: Value = serde_json::from_str(include_str!("../../../../docs/openapi.json")).unwrap();
+    let described = &described["components"]["schemas"]["TreeContractView"]["properties"];
+    let keys = |object: &Value| object.as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>();
+    assert_eq!(keys(&tree["contracts"][0]), keys(described), "every field of a contract is described");
     let invoice = session.post("fund", &json!({"amount_sats": 70})).expect(201);
     session.post("settle", &json!({"invoice": invoice["invoice"]})).expect(200);
     let shown = house.guildhall(&["show", &session.id, "--output", "json"]).expect(0).json();
@@ -98,6 +105,10 @@ fn a_stranger_runs_the_live_demo_from_offer_to_change() {
     let ended = server.stop().expect(0);
     assert!(ended.stdout.contains("operator token: "), "{}", ended.stdout);
     house.guildhall(&["verify"]).expect(0);
+    // A session of the live demo goes on in a terminal, too, until its time is over.
+    let continued =
+        ["run", "--continue", &session.id, "--budget", "100sat", "--timeout", "3s", "--yes", "And what else?"];
+    house.guildhall(&continued).expect(3);
 }
 
 #[test]

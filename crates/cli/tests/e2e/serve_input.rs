@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
+use crate::crew::stalls;
 use crate::house::{House, Wire, wait_for};
 use crate::serve::{house_with_offer, one_hire_each};
-use crate::serving::{Events, Server};
+use crate::serving::{Events, Server, Session};
 
 #[test]
 fn malformed_bodies_are_named_and_change_nothing() {
@@ -137,9 +138,26 @@ fn a_session_can_be_changed_only_so_often() {
     let statuses: Vec<u16> = (0..4).map(|_| session.post("message", &json!({"text": "Hi."})).status).collect();
     assert_eq!((statuses[0], statuses[3]), (409, 429), "{statuses:?}");
     assert_eq!(session.state()["state"], "ready", "reading is not limited by it");
+    session.post("stop", &json!({})).expect_problem(409, "not_at_work");
     let other = server.funded("demo", 100);
     other.post("message", &json!({"text": "Hi."})).expect_problem(409, "not_at_work");
     server.stop().expect(0);
+}
+
+#[test]
+fn requests_at_the_same_time_do_not_pass_the_limit_on_work() {
+    let house = house_with_offer(&json!([{"then": stalls()}]));
+    house.write_config(&format!("{}\n[serve]\nwork = 2\n", house.read_config()));
+    let server = Server::start_unbilled(&house);
+    let sessions: Vec<_> = (0..8).map(|_| server.funded("crew", 1000)).collect();
+    let ask = |session: &Session| session.post("requests", &json!({"task": "When is the meeting?"})).status;
+    let mut statuses: Vec<u16> = std::thread::scope(|scope| {
+        let asked: Vec<_> = sessions.iter().map(|session| scope.spawn(move || ask(session))).collect();
+        asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+    });
+    statuses.sort_unstable();
+    assert_eq!(statuses, [202, 202, 503, 503, 503, 503, 503, 503]);
+    server.kill();
 }
 
 #[test]
@@ -157,7 +175,9 @@ fn settings_that_can_not_work_are_named_before_anything_is_served() {
     let config = house.read_config();
     let offer = "description = \"x\"\nproject = \".\"\nbudget = \"5sat\"\nmodel = \"nobody/none\"\n";
     for (settings, said) in [
-        ("[serve]\nwork = 0\n", "serve.work is 0"),
+        ("[serve]\nwork = 0\n", "must be at least 1"),
+        ("[serve]\nstreams = 5000\n", "at most 3072"),
+        ("[serve]\ninvoice_max = \"500msat\"\n", "below 1 sat"),
         ("[serve]\nlive_demo = false\n", "nothing is offered"),
         (&format!("[offers.Review]\n{offer}"), "small letters, digits and hyphens"),
         (&format!("[offers.review]\n{offer}"), "offers.review in"),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::caller::{Caller, Owner};
+use crate::caller::{Caller, LimitedOwner};
 use crate::input::{Input, Key};
 use crate::money::{InvoiceView, RefundView, invoice_amount};
 use crate::problem::{Problem, WriteProblems};
@@ -35,7 +35,7 @@ pub(crate) struct NewInvoice {
     request_body = NewInvoice, responses((status = 201, body = InvoiceView, description = "The invoice"), WriteProblems))]
 pub(crate) async fn fund(
     State(app): State<App>,
-    Owner { session, .. }: Owner,
+    LimitedOwner { session, .. }: LimitedOwner,
     key: Key,
     Input(new): Input<NewInvoice>,
 ) -> Result<(StatusCode, Json<InvoiceView>), Problem> {
@@ -102,7 +102,7 @@ pub(crate) struct Settle {
     request_body = Settle, responses((status = 200, body = InvoiceView, description = "The invoice"), WriteProblems))]
 pub(crate) async fn settle(
     State(app): State<App>,
-    Owner { session, caller }: Owner,
+    LimitedOwner { session, caller }: LimitedOwner,
     key: Key,
     Input(settle): Input<Settle>,
 ) -> Result<Json<InvoiceView>, Problem> {
@@ -146,7 +146,7 @@ pub(crate) struct NewRefund {
     request_body = NewRefund, responses((status = 202, body = RefundView, description = "The refund"), WriteProblems))]
 pub(crate) async fn refund(
     State(app): State<App>,
-    Owner { session, .. }: Owner,
+    LimitedOwner { session, .. }: LimitedOwner,
     key: Key,
     Input(new): Input<NewRefund>,
 ) -> Result<(StatusCode, Json<RefundView>), Problem> {

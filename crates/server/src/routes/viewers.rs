@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::caller::Owner;
+use crate::caller::{LimitedOwner, Owner};
 use crate::input::Input;
 use crate::problem::{Problem, ReadProblems, WriteProblems};
 use crate::token::Token;
@@ -36,7 +36,7 @@ pub(crate) struct ViewerAdded {
     request_body = NewViewer, responses((status = 201, body = ViewerAdded, description = "The token, which is shown only here"), WriteProblems))]
 pub(crate) async fn add(
     State(app): State<App>,
-    Owner { session, .. }: Owner,
+    LimitedOwner { session, .. }: LimitedOwner,
     Input(NewViewer {}): Input<NewViewer>,
 ) -> Result<(StatusCode, Json<ViewerAdded>), Problem> {
     let token = Token::random().map_err(Problem::internal)?;

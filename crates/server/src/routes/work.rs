@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::caller::{Caller, Owner};
+use crate::caller::{Caller, LimitedOwner, Owner};
 use crate::input::{Input, Key};
 use crate::problem::{Problem, WriteProblems, too_little_for_request};
 use crate::replay::{at_the_same_time, earlier};
@@ -46,7 +46,7 @@ pub(crate) struct RequestTaken {
     request_body = NewRequest, responses((status = 202, body = RequestTaken, description = "The request is stored, and the team begins"), WriteProblems))]
 pub(crate) async fn request(
     State(app): State<App>,
-    Owner { session, caller }: Owner,
+    LimitedOwner { session, caller }: LimitedOwner,
     key: Key,
     Input(new): Input<NewRequest>,
 ) -> Result<(StatusCode, Json<RequestTaken>), Problem> {
@@ -176,7 +176,7 @@ pub(crate) struct Message {
     request_body = Message, responses((status = 202, body = OrderTaken, description = "The instruction is stored"), WriteProblems))]
 pub(crate) async fn message(
     State(app): State<App>,
-    Owner { session, .. }: Owner,
+    LimitedOwner { session, .. }: LimitedOwner,
     key: Key,
     Input(message): Input<Message>,
 ) -> Result<(StatusCode, Json<OrderTaken>), Problem> {
@@ -206,7 +206,7 @@ pub(crate) struct TopUp {
     request_body = TopUp, responses((status = 202, body = OrderTaken, description = "The instruction is stored"), WriteProblems))]
 pub(crate) async fn top_up(
     State(app): State<App>,
-    Owner { session, caller }: Owner,
+    LimitedOwner { session, caller }: LimitedOwner,
     key: Key,
     Input(more): Input<TopUp>,
 ) -> Result<(StatusCode, Json<OrderTaken>), Problem> {
