@@ -3,13 +3,13 @@
 
 import { detailsOf, Fold, PathIndex, type Snapshot } from './fold';
 import { Moment } from './log/moment';
-import { firstWords, isHireRefusal, refusalWords, refusedAgent, statusLine, waitsWords } from './log/words';
+import { firstWords, refusalWords, statusLine, waitsWords } from './log/words';
 import { follows, parseId, type Place, START } from './stream';
-import type { ActivityEvent, CastMember, Fact, HallEvent, Path, StoredEvent, TextRef, TreeContract } from './wire';
+import type { ActivityEvent, CastMember, Fact, HallEvent, Path, Refusal, StoredEvent, TextRef, TreeContract } from './wire';
 
 export { comparePaths, hirerOf } from './fold';
 export { Moment } from './log/moment';
-export { firstWords, isHireRefusal, listed, refusalWords, statusLine, waitsWords } from './log/words';
+export { firstWords, listed, refusalWords, statusLine, waitsWords } from './log/words';
 
 /** A hire that was refused. Its id is `1.2!3` for the third refused hire of contract 1.2. */
 export interface RefusedHire {
@@ -17,8 +17,8 @@ export interface RefusedHire {
   readonly hirer: Path;
   /** The index of its event. */
   readonly index: number;
-  /** The agent, if the reason names it. Untrusted text. */
-  readonly agent: string | null;
+  /** The agent that was not hired. Untrusted text. */
+  readonly agent: string;
   /** Such as `asks 40 sat, has 38 sat`. */
   readonly why: string;
 }
@@ -65,8 +65,6 @@ export class SessionLog {
   readonly #markers: Marker[] = [];
   readonly #unknown: UnknownSeen[] = [];
   readonly #agents = new Map<Path, string>();
-  /** The contracts that may hire. */
-  readonly #hirers = new Set<Path>();
   #last: Place = START;
   readonly #index = new PathIndex();
   readonly #head = new Fold(undefined, this.#index);
@@ -151,15 +149,12 @@ export class SessionLog {
     switch (fact.kind) {
       case 'opened':
         this.#agents.set(contract, fact.brief.agent);
-        if (fact.brief.canHire) this.#hirers.add(contract);
         return this.#mark(index, contract.includes('.') ? 'hire' : 'request', contract, `${fact.brief.agent} begins`);
       case 'answered':
         this.#activities.delete(contract);
         return;
       case 'refused':
-        // A tool that is too expensive is refused with the same reason as a hire.
-        if (fact.why.name === 'money' && !this.#hirers.has(contract)) return;
-        if (isHireRefusal(fact.why, fact.origin)) this.#refuse(contract, index, fact);
+        if (fact.agent !== null) this.#refuse(contract, index, fact.agent, fact.why);
         return;
       case 'heard':
         if (fact.from === 'owner') this.#mark(index, 'order', contract, `told: ${fact.stimulus.kind.replace('_', ' ')}`);
@@ -190,12 +185,11 @@ export class SessionLog {
     this.#mark(index, 'unknown', null, `unknown fact: ${firstWords(event.fact.name)}`);
   }
 
-  #refuse(hirer: Path, index: number, fact: Extract<Fact, { kind: 'refused' }>): void {
+  #refuse(hirer: Path, index: number, agent: string, reason: Refusal): void {
     const known = this.#refused.get(hirer) ?? [];
-    const agent = refusedAgent(fact.why);
-    const why = refusalWords(fact.why);
+    const why = refusalWords(reason);
     this.#refused.set(hirer, [...known, { id: `${hirer}!${known.length + 1}`, hirer, index, agent, why }]);
-    this.#mark(index, 'refusal', hirer, `refused: ${why}`);
+    this.#mark(index, 'refusal', hirer, `${agent}: refused: ${why}`);
   }
 
   #mark(index: number, kind: Marker['kind'], contract: Path | null, words: string): void {

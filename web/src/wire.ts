@@ -213,7 +213,6 @@ export interface Brief {
   readonly context: 'fresh' | 'fork' | { readonly after: Path };
   /** Whether it closes with its final text, or stays open for messages of its owner. */
   readonly closeWhen: 'final_text' | 'asked';
-  readonly canHire: boolean;
 }
 
 export interface Report {
@@ -278,7 +277,8 @@ export type Fact =
       readonly origin: Origin;
     }
   | { readonly kind: 'answered'; readonly id: number; readonly answer: Answer; readonly cost: Cost }
-  | { readonly kind: 'refused'; readonly why: Refusal; readonly origin: Origin }
+  /** The agent that was not hired: `null` if this is not about a hire. */
+  | { readonly kind: 'refused'; readonly why: Refusal; readonly agent: string | null }
   | { readonly kind: 'raised'; readonly hire: number; readonly by: Msat }
   | { readonly kind: 'heard'; readonly from: 'owner' | 'contract'; readonly stimulus: Stimulus }
   | { readonly kind: 'waiting'; readonly on: readonly number[]; readonly need: string; readonly until: number | null }

@@ -454,7 +454,7 @@ impl Contract {
 
     fn refuse(&mut self, why: Refusal, origin: Origin, facts: &mut Vec<Fact>) {
         let bytes = Some(why.bytes());
-        self.emit(Fact::Refused { why, origin, bytes }, facts);
+        self.emit(Fact::Refused { why, origin, bytes, agent: None }, facts);
     }
 
     /// Records an ask.

@@ -10,6 +10,7 @@ use crate::ask::{Answer, Ask, Cost, Origin, Said, Sender, Stimulus};
 use crate::brief::Brief;
 use crate::input::Need;
 use crate::money::{Heads, Msat};
+use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::Refusal;
 use crate::report::{Nudge, Outcome, Report};
@@ -50,6 +51,9 @@ pub enum Fact {
         /// The size of the reason's text as the agent is shown it. Absent in form 1, whose texts are frozen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u32>,
+        /// The agent that was not hired. Absent if this is not about a hire, and in older journals. No law depends on it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentName>,
     },
     /// A top-up for a hire, or for a contract below it, was added to the hire's hold.
     Raised {

@@ -112,7 +112,7 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
         }
         Fact::Asked { id, ask, hold, origin } => asks::asked(step, *id, ask, *hold, *origin),
         Fact::Answered { id, answer, cost } => answers::answered(step, *id, answer, *cost),
-        Fact::Refused { why, origin, bytes } => refusals::refused(step, why, *origin, *bytes),
+        Fact::Refused { why, origin, bytes, .. } => refusals::refused(step, why, *origin, *bytes),
         Fact::Raised { hire, by } => stimuli::raised(step, *hire, *by),
         Fact::Heard { from, stimulus } => stimuli::heard(step, from, stimulus),
         Fact::Waiting { call, on, need, until } => {

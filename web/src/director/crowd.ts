@@ -98,8 +98,8 @@ function refusedFigure(hire: RefusedHire, depth: number, choice: Choice): Figure
   return {
     id: hire.id,
     hirer: hire.hirer,
-    name: hire.agent ?? 'a hire',
-    zone: hire.agent === null ? 'workshop' : choice.zones(hire.agent),
+    name: hire.agent,
+    zone: choice.zones(hire.agent),
     depth,
     condition: 'refused',
     isFork: false,

@@ -132,32 +132,3 @@ export function refusalWords({ name, fields }: Refusal): string {
 function namesOf(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
-
-/** The reasons that only a hire can have. */
-const OF_HIRES: ReadonlySet<string> = new Set([
-  'may_not_hire',
-  'self_hire',
-  'unknown_agent',
-  'cycle',
-  'same_task',
-  'too_deep',
-  'no_heads',
-  'money',
-  'deadline',
-  'powers',
-  'stays_open',
-  'unworkable',
-  'brief_too_long',
-]);
-
-/** Whether a refusal is about a hire. The fact does not say it: the reason and the origin tell. */
-export function isHireRefusal(why: Refusal, origin: string): boolean {
-  return origin === 'cascade' || origin === 'promise' || (origin !== 'course' && OF_HIRES.has(why.name));
-}
-
-/** The agent that was not hired, if the reason names it. */
-export function refusedAgent({ name, fields }: Refusal): string | null {
-  if (name === 'unknown_agent' || name === 'same_task') return String(fields['agent'] ?? '') || null;
-  if (name === 'cycle') return namesOf(fields['way']).at(-1) ?? null;
-  return null;
-}

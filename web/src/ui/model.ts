@@ -94,9 +94,9 @@ export class Rows {
     return this.#log.refused(hirer, index).map((hire) => ({
       id: hire.id,
       hirer,
-      name: hire.agent ?? 'a hire',
-      agent: hire.agent ?? 'unknown',
-      zone: hire.agent === null ? 'workshop' : this.#zones(hire.agent),
+      name: hire.agent,
+      agent: hire.agent,
+      zone: this.#zones(hire.agent),
       look: 'refused',
       status: `refused: ${hire.why}`,
       spend: '',

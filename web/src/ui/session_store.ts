@@ -295,7 +295,7 @@ export class SessionStore {
     const state = this.log.newest().get(contract);
     const who = state === null ? contract : this.log.nameOf(state);
     if (fact.kind === 'opened' && state?.hirer != null) this.#news.push({ what: 'hired', who });
-    else if (fact.kind === 'refused') this.#news.push({ what: 'refused', who: `a hire of ${who}` });
+    else if (fact.kind === 'refused' && fact.agent !== null) this.#news.push({ what: 'refused', who: `${fact.agent} for ${who}` });
     else if (fact.kind === 'closed' && state !== null) {
       const what = state.state === 'done' ? 'reported' : state.state === 'works' || state.state === 'waits' ? null : state.state;
       if (what !== null) this.#news.push({ what, who });

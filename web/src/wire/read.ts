@@ -106,7 +106,6 @@ function brief(value: unknown): Brief {
     severance: number(of['severance']),
     context: context(of['context']),
     closeWhen: oneOf(of['stay'], 'once', 'open') === 'once' ? 'final_text' : 'asked',
-    canHire: of['hiring'] !== null && of['hiring'] !== undefined,
   };
 }
 
@@ -223,7 +222,7 @@ function knownFact(name: string, inner: unknown): Fact {
     case 'answered':
       return { kind: name, id: number(of['id']), answer: answer(of['answer']), cost: cost(of['cost']) };
     case 'refused':
-      return { kind: name, why: refusal(of['why']), origin: origin(of['origin']) };
+      return { kind: name, why: refusal(of['why']), agent: optional(of['agent'], string) };
     case 'raised':
       return { kind: name, hire: number(of['hire']), by: number(of['by']) };
     case 'heard': {

@@ -30,7 +30,7 @@ function randomSession(random: () => number, size: number): HallEvent[] {
       open.push(`${path}.${place}`);
       made += 1;
     } else if (choice < 0.7 && made < size) {
-      script.refuse(path, { no_heads: { asked: 2, free: 1 } });
+      script.refuse(path, { no_heads: { asked: 2, free: 1 } }, 'worker');
     } else if (!open.some((other) => hirerOf(other) === path) && (path !== '1' || made >= size)) {
       script.close(path, 'done', choice < 0.8 ? 'done' : 'failed');
       open.splice(open.indexOf(path), 1);
@@ -322,7 +322,7 @@ test('a_top_up_sends_coins', () => {
 });
 
 test('a_refused_hire_cracks_and_stays_with_its_reason', () => {
-  const director = directed(new Script().open('1').refuse('1', { unknown_agent: { agent: 'plumber', team: [] } }), 0);
+  const director = directed(new Script().open('1').refuse('1', { unknown_agent: { agent: 'plumber', team: [] } }, 'plumber'), 0);
   const stage = director.at(200);
   expect(stage.figures.find((figure) => figure.id === '1!1')).toEqual({
     id: '1!1', hirer: '1', name: 'plumber', zone: 'workshop', depth: 1, condition: 'refused', isFork: false,

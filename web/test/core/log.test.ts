@@ -47,11 +47,11 @@ test('recorded_sessions_have_status_lines_and_refused_hires', () => {
       "1.1 ran dry at 3 sat",
     ]
   `);
-  expect([...log.refusers].flatMap((path) => log.refused(path).map((hire) => `${hire.id} ${hire.why}`))).toMatchInlineSnapshot(`
+  expect([...log.refusers].flatMap((path) => log.refused(path).map((hire) => `${hire.id} ${hire.agent} ${hire.why}`))).toMatchInlineSnapshot(`
     [
-      "1!1 asks 2.104 sat, has 0.539 sat",
-      "1.1!1 asks 1.432 sat, has 0.16 sat",
-      "1.1!2 asks 1.42 sat, has 0.16 sat",
+      "1!1 source-lead asks 2.104 sat, has 0.539 sat",
+      "1.1!1 log-investigator asks 1.432 sat, has 0.16 sat",
+      "1.1!2 config-investigator asks 1.42 sat, has 0.16 sat",
     ]
   `);
   const kinds = log.markers.map((marker) => marker.kind);
@@ -60,14 +60,13 @@ test('recorded_sessions_have_status_lines_and_refused_hires', () => {
 
 test('a_refused_hire_is_known_from_its_event_on', () => {
   const money = { money: { asked: 40_000, free: 38_000, minimum: 12_000 } };
-  const hiring = { team: ['worker'], ad_hoc: false, recursive: false };
-  const script = new Script().open('1', { hiring }).refuse('1', 'self_hire').refuse('1', money);
+  const script = new Script().open('1').refuse('1', 'self_hire', 'worker').refuse('1', money, 'builder');
   // These are about tools.
   script.refuse('1', { no_power: { tool: 'sh', power: 'write' } }).hire('1.1').refuse('1.1', money);
   const log = logOf(script.events);
   expect(log.refused('1')).toEqual([
-    { id: '1!1', hirer: '1', index: 1, agent: null, why: 'can’t hire itself' },
-    { id: '1!2', hirer: '1', index: 2, agent: null, why: 'asks 40 sat, has 38 sat' },
+    { id: '1!1', hirer: '1', index: 1, agent: 'worker', why: 'can’t hire itself' },
+    { id: '1!2', hirer: '1', index: 2, agent: 'builder', why: 'asks 40 sat, has 38 sat' },
   ]);
   expect(log.refused('1', 2)).toHaveLength(1);
   expect(log.refused('1', 1)).toHaveLength(0);

@@ -89,8 +89,9 @@ export class Script {
     return this.fact(hirer, { answered: { id, answer: { report: this.report(words, outcome) }, cost: { known: 400 } } });
   }
 
-  refuse(path: string, why: unknown, origin: unknown = { call: { reply: 1, index: 0 } }): this {
-    return this.fact(path, { refused: { why, origin } });
+  /** Refuses a call. With an agent, it is a hire. */
+  refuse(path: string, why: unknown, agent?: string): this {
+    return this.fact(path, { refused: { why, origin: { call: { reply: 1, index: 0 } }, agent } });
   }
 }
 

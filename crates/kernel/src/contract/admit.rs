@@ -45,8 +45,12 @@ impl Contract {
 
     /// Refuses all calls of a reply that comes when the contract is ending.
     pub(super) fn refuse_calls(&mut self, id: AskId, calls: Vec<Call>, facts: &mut Vec<Fact>) {
-        self.place(id, calls, facts, |contract, _, call, facts| {
-            contract.refuse(Refusal::Closing, Origin::Call(call), facts);
+        self.place(id, calls, facts, |contract, call, at, facts| {
+            if let Call::Hire(offer) = call {
+                contract.refuse_hire(Refusal::Closing, &offer, Origin::Call(at), facts);
+            } else {
+                contract.refuse(Refusal::Closing, Origin::Call(at), facts);
+            }
         });
     }
 
@@ -209,13 +213,18 @@ impl Contract {
         facts: &mut Vec<Fact>,
     ) {
         match share.and_then(|share| self.consider(offer, share, now)) {
-            Err(why) => self.refuse(self.as_of_now(why), origin, facts),
+            Err(why) => self.refuse_hire(self.as_of_now(why), offer, origin, facts),
             Ok(brief) => {
                 let heads = brief.grant.heads.plus(Heads(1)).expect("a considered hire's heads are free");
                 let hold = Hold { money: brief.grant.money, heads };
                 self.emit_ask(Ask::Hire { brief: Arc::new(brief), mode: offer.mode }, hold, origin, facts);
             }
         }
+    }
+
+    fn refuse_hire(&mut self, why: Refusal, offer: &Offer, origin: Origin, facts: &mut Vec<Fact>) {
+        let (bytes, agent) = (Some(why.bytes()), Some(self.candidate(offer).agent.clone()));
+        self.emit(Fact::Refused { why, origin, bytes, agent }, facts);
     }
 
     /// Corrects the available amount in a refusal: other hires of the reply may have used it since the shares were

@@ -118,7 +118,7 @@ impl Contract {
             Fact::Opened(_) => return Err("a contract opens once"),
             Fact::Asked { id, ask, hold, origin } => self.fold_asked(*id, ask, *hold, *origin)?,
             Fact::Answered { id, answer, cost } => self.fold_answered(*id, answer, *cost)?,
-            Fact::Refused { why, origin, bytes } => self.fold_refused(why, *origin, *bytes)?,
+            Fact::Refused { why, origin, bytes, .. } => self.fold_refused(why, *origin, *bytes)?,
             Fact::Raised { hire, by } => self.fold_raised(*hire, *by)?,
             Fact::Heard { from, stimulus } => self.fold_heard(from, stimulus)?,
             Fact::Waiting { call, on, need, until } => self.fold_waiting(*call, on, *need, *until)?,

@@ -77,7 +77,7 @@ fn a_journal_of_the_first_release_with_a_refused_promise_is_restored() {
     hall.replies("1", undone(Nudge::Promise, &[]));
     hall.replies("1", undone(Nudge::Promise, &[]));
     let mut facts = hall.journal[&path("1")].clone();
-    let refused = Fact::Refused { why: Refusal::SelfHire, origin: Origin::Promise, bytes: None };
+    let refused = Fact::Refused { why: Refusal::SelfHire, origin: Origin::Promise, bytes: None, agent: None };
     facts.insert(facts.len() - 1, refused);
     let restored = Contract::restore(facts).expect("a refused promise breaks no law");
     assert_eq!(restored.report(), hall.contract("1").report());

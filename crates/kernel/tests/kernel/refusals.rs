@@ -33,6 +33,19 @@ fn two_levels() -> Hall {
 }
 
 #[test]
+fn only_a_refused_hire_names_the_agent_that_was_not_hired() {
+    let mut hall = Hall::open(root("contractor", 1000));
+    let mut agents = |call| {
+        let facts = hall.says("1", &[call]);
+        let agents =
+            facts.iter().filter_map(|fact| if let Fact::Refused { agent, .. } = fact { Some(agent) } else { None });
+        agents.cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(agents(hire("stranger")), [Some(agent("stranger"))]);
+    assert_eq!(agents(wait(&[], Need::All)), [None]);
+}
+
+#[test]
 fn a_contract_without_a_team_cant_hire() {
     let mut hall = Hall::open(Brief { hiring: None, ..root("coder", 100) });
     check(&mut hall, "1", hire("tester"), &Refusal::CantHire);

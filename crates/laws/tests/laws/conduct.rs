@@ -34,7 +34,7 @@ fn calls_beyond_the_limit_are_refused_together() {
     j.answer("1", 1, said(1, CALLS_MAX + 7), known(10_000));
     for index in 0..CALLS_MAX {
         // Refusals of a usual size would not fit into the next request.
-        j.fact(Fact::Refused { why: Refusal::UnknownTool, origin: call(1, index), bytes: Some(0) });
+        j.fact(Fact::Refused { why: Refusal::UnknownTool, origin: call(1, index), bytes: Some(0), agent: None });
     }
     let short = j.clone();
     let why = Refusal::TooManyCalls { calls: CALLS_MAX + 7 };

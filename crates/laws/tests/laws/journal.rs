@@ -133,7 +133,7 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
 
 /// A refusal, with the size of its text.
 pub(crate) fn refused(why: Refusal, origin: Origin) -> Fact {
-    Fact::Refused { why, origin, bytes: Some(10) }
+    Fact::Refused { why, origin, bytes: Some(10), agent: None }
 }
 
 pub(crate) fn known(cost: u64) -> Cost {

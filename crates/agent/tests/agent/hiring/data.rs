@@ -105,7 +105,7 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtime_s_t
         answered(1, Answer::Said(said)),
         asked(2, hire(1, "Flight Agent", &fly, Mode::Blocking), call(0)),
         asked(3, hire(2, "food-agent", &eat, Mode::Blocking), call(1)),
-        Fact::Refused { why: Refusal::SelfHire, origin: call(2), bytes: None },
+        Fact::Refused { why: Refusal::SelfHire, origin: call(2), bytes: None, agent: None },
         Fact::Heard { from, stimulus: Stimulus::Question(which.of) },
         answered(3, report(&eat, Outcome::Cancelled)),
         answered(2, report(&flown, Outcome::Done)),

@@ -23,7 +23,7 @@ pub(crate) fn of(fact: &Fact) -> Changes<Fact> {
             changes.push(("unknown ask", Fact::Answered { id: AskId(99), answer: answer.clone(), cost: *cost }));
             changes
         }
-        Fact::Refused { why, origin, bytes } => refused(why, *origin, *bytes),
+        Fact::Refused { why, origin, bytes, .. } => refused(why, *origin, *bytes),
         Fact::Raised { hire, by } => vec![
             ("hire", Fact::Raised { hire: AskId(hire.0 + 1), by: *by }),
             ("by more", Fact::Raised { hire: *hire, by: more(*by) }),
@@ -251,12 +251,16 @@ fn replies(said: &Said) -> Changes<Said> {
 }
 
 fn refused(why: &Refusal, origin: Origin, bytes: Option<u32>) -> Changes<Fact> {
-    let mut changes = each(origins(origin), |origin| Fact::Refused { why: why.clone(), origin, bytes });
-    changes.push(("by the contract itself", Fact::Refused { why: why.clone(), origin: Origin::Course, bytes }));
+    let mut changes = each(origins(origin), |origin| Fact::Refused { why: why.clone(), origin, bytes, agent: None });
+    changes.push((
+        "by the contract itself",
+        Fact::Refused { why: why.clone(), origin: Origin::Course, bytes, agent: None },
+    ));
     if *why == Refusal::NotApproved {
-        changes.push(("another reason", Fact::Refused { why: Refusal::Malformed, origin, bytes }));
+        changes.push(("another reason", Fact::Refused { why: Refusal::Malformed, origin, bytes, agent: None }));
     }
-    changes.push(("the rest", Fact::Refused { why: Refusal::TooManyCalls { calls: 2000 }, origin, bytes }));
+    changes
+        .push(("the rest", Fact::Refused { why: Refusal::TooManyCalls { calls: 2000 }, origin, bytes, agent: None }));
     changes
 }
 

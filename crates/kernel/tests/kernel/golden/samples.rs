@@ -210,7 +210,7 @@ pub(super) fn facts() -> Samples<Fact> {
         "answered": Fact::Answered { .. } =>
             Fact::Answered { id: AskId(7), answer: Answer::Said(said()), cost: Cost::Known(sat(4)) },
         "refused": Fact::Refused { .. } =>
-            Fact::Refused { why: Refusal::SelfHire, origin: Origin::Call(call()), bytes: None },
+            Fact::Refused { why: Refusal::SelfHire, origin: Origin::Call(call()), bytes: None, agent: None },
         "raised": Fact::Raised { .. } => Fact::Raised { hire: AskId(2), by: sat(50) },
         "heard": Fact::Heard { .. } =>
             Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::WrapUp },
@@ -238,7 +238,7 @@ pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
     let with_opening = Offer { opening: brief.opening.clone(), ..offer.clone() };
     let hire = |offer| Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::Hire(Box::new(offer)) };
     let estimated = Cost::Estimated(sat(4));
-    let refused = |why| Fact::Refused { why, origin: Origin::Call(call()), bytes: Some(73) };
+    let refused = |why| Fact::Refused { why, origin: Origin::Call(call()), bytes: Some(73), agent: None };
     vec![
         ("opened on another model", Fact::Opened(Arc::new(Brief { model_slot: 2, ..(*brief).clone() }))),
         ("opened", Fact::Opened(brief)),
@@ -246,6 +246,15 @@ pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
         ("refused", refused(Refusal::SelfHire)),
         ("refused, asked you", refused(Refusal::AskedYou { hire: path("1.2.1") })),
         ("refused, field", refused(missing())),
+        (
+            "refused, with the agent",
+            Fact::Refused {
+                why: Refusal::SelfHire,
+                origin: Origin::Call(call()),
+                bytes: Some(73),
+                agent: Some(agent("coder")),
+            },
+        ),
         ("heard", hire(offer)),
         ("heard, with an opening", hire(with_opening)),
         ("closed", Fact::Closed(report)),
@@ -347,7 +356,7 @@ pub(super) fn refusals() -> Samples<Fact> {
         "unknown tool": Refusal::UnknownTool => Refusal::UnknownTool,
         "doubled call": Refusal::DuplicateCallId => Refusal::DuplicateCallId,
     };
-    let refused = |why| Fact::Refused { why, origin: Origin::Outside, bytes: None };
+    let refused = |why| Fact::Refused { why, origin: Origin::Outside, bytes: None, agent: None };
     refusals.into_iter().map(|(name, why)| (name, refused(why))).collect()
 }
 
