@@ -56,7 +56,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(money::fund))
         .routes(routes!(money::settle))
         .routes(routes!(money::refund))
-        .routes(routes!(viewers::add))
+        .routes(routes!(viewers::list, viewers::add))
         .routes(routes!(viewers::revoke))
         .routes(routes!(operator::health))
         .routes(routes!(operator::metrics))

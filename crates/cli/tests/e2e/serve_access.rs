@@ -22,6 +22,7 @@ fn routes() -> Vec<(&'static str, &'static str, Option<Value>)> {
         ("POST", "stop", Some(json!({}))),
         ("POST", "message", Some(json!({"text": "x"}))),
         ("POST", "refund", Some(json!({}))),
+        ("GET", "viewers", None),
         ("POST", "viewers", Some(json!({}))),
         ("POST", "settle", Some(json!({"invoice": "1"}))),
         ("DELETE", "viewers/2", None),
@@ -51,6 +52,8 @@ fn every_route_refuses_every_token_that_is_not_for_it() {
     assert_eq!((number, revoked_number), (2, 3));
     let revoke = session.client.send("DELETE", &session.path("viewers/3"), &[], None);
     assert_eq!(revoke.status, 204);
+    let listed = session.get("viewers").expect(200);
+    assert_eq!((listed["viewers"].as_array().unwrap().len(), listed["viewers"][0]["viewer"].as_u64()), (1, Some(2)));
     let (_, foreign_viewer) = viewer(&other);
     let wrong = server.with_token(&format!("gh_{}", "0".repeat(64)));
     let not_a_token = server.with_token("secret");
@@ -63,7 +66,8 @@ fn every_route_refuses_every_token_that_is_not_for_it() {
         for (name, client) in [("foreign owner", &other.client), ("foreign viewer", &foreign_viewer)] {
             assert_eq!(status(client, &session, &route), 403, "{name}: {route:?}");
         }
-        let expected = if route.0 == "GET" { [200, 404].as_slice() } else { &[403] };
+        let is_readable = route.0 == "GET" && route.1 != "viewers";
+        let expected = if is_readable { [200, 404].as_slice() } else { &[403] };
         let found = status(&viewing, &session, &route);
         assert!(expected.contains(&found), "viewer: {route:?}: {found}");
     }

@@ -278,6 +278,21 @@ impl Journal {
         self.writer()?.run(0, work, |_| {}).await
     }
 
+    /// Returns the viewers of a session whose tokens are valid: their numbers, and when they were added.
+    pub async fn viewers(&self, session: &SessionId) -> Result<Vec<(u64, UnixMs)>, JournalError> {
+        let session = session.clone();
+        let work = move |db: &Connection| {
+            let mut all = db.prepare_cached(
+                "SELECT number, created_at FROM access_token
+                 WHERE session = ?1 AND role = 'viewer' AND revoked_at IS NULL ORDER BY number",
+            )?;
+            let number = |row: &Row<'_>, at| row.get::<_, i64>(at).map(i64::cast_unsigned);
+            let rows = all.query_map([session.as_str()], |row| Ok((number(row, 0)?, UnixMs(number(row, 1)?))))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        };
+        self.readers().read(work).await
+    }
+
     /// Revokes a viewer's token. Returns whether the session has such a token, revoked or not.
     pub async fn revoke_viewer(&self, session: &SessionId, number: u64, now: UnixMs) -> Result<bool, JournalError> {
         let session = session.clone();

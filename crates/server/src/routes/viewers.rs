@@ -30,6 +30,31 @@ pub(crate) struct ViewerAdded {
     link: String,
 }
 
+/// The viewers whose tokens are valid.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ViewerList {
+    viewers: Vec<Viewer>,
+}
+
+/// Somebody who may read the session.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Viewer {
+    /// Its number, to revoke its token.
+    viewer: u64,
+    /// When the token was made, in milliseconds since 1970.
+    made_at: u64,
+}
+
+/// Lists the viewers of the session whose tokens are valid. The tokens themselves are not stored.
+#[utoipa::path(get, path = "/api/sessions/{id}/viewers", operation_id = "viewers", tag = "viewers", security(("token" = [])),
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, body = ViewerList, description = "The viewers"), ReadProblems))]
+pub(crate) async fn list(State(app): State<App>, Owner { session, .. }: Owner) -> Result<Json<ViewerList>, Problem> {
+    let viewers = app.journal().viewers(&session).await?;
+    let viewers = viewers.into_iter().map(|(viewer, made)| Viewer { viewer, made_at: made.0 }).collect();
+    Ok(Json(ViewerList { viewers }))
+}
+
 /// Makes a token that allows to read the session, and nothing else.
 #[utoipa::path(post, path = "/api/sessions/{id}/viewers", tag = "viewers", security(("token" = [])),
     params(("id" = String, Path, description = "The session")),

@@ -47,7 +47,9 @@ async fn a_token_opens_its_session_until_it_is_revoked() {
     assert_eq!(journal.served_sessions().await.unwrap(), [(id(), "demo".to_owned())]);
     let number = journal.add_viewer(&id(), hash(2), UnixMs(5)).await.unwrap();
     assert_eq!((number, journal.access(hash(3)).await.unwrap()), (2, None));
+    assert_eq!(journal.viewers(&id()).await.unwrap(), [(number, UnixMs(5))]);
     assert!(journal.revoke_viewer(&id(), number, UnixMs(6)).await.unwrap());
+    assert_eq!(journal.viewers(&id()).await.unwrap(), []);
     assert!(journal.revoke_viewer(&id(), number, UnixMs(9)).await.unwrap(), "revoking twice is no error");
     let viewer = journal.access(hash(2)).await.unwrap().expect("a revoked token stays known");
     assert_eq!((viewer.role, viewer.revoked_at), (Role::Viewer, Some(UnixMs(6))));
