@@ -1,8 +1,9 @@
 // The real binary and a real browser, for tests. Everything runs on this machine, in directories that are removed afterwards.
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 import type {} from '../src/ui/window_hall';
 
@@ -25,7 +26,10 @@ export class Server {
   #process: ChildProcess | null = null;
   #origin = '';
 
-  constructor(config = '') {
+  constructor(
+    config = '',
+    readonly env: Readonly<Record<string, string>> = {},
+  ) {
     this.home = mkdtempSync(join(tmpdir(), 'guildhall-page-'));
     if (config !== '') writeFileSync(join(this.home, 'config.toml'), config);
   }
@@ -36,13 +40,8 @@ export class Server {
 
   /** Starts the server. After a stop it gets the same address again, so that open pages find it. */
   async start(): Promise<void> {
-    const program = process.env['GUILDHALL'];
-    if (program === undefined) throw new Error('GUILDHALL must be the path of the binary: run `cargo xtask test`');
     const address = this.#origin === '' ? '127.0.0.1:0' : this.#origin.replace('http://', '');
-    const child = spawn(program, ['serve', '--addr', address], {
-      env: { PATH: process.env['PATH'], HOME: this.home, GUILDHALL_HOME: this.home },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = this.#spawn('serve', '--addr', address);
     this.#process = child;
     this.#origin = await new Promise((resolve, reject) => {
       let output = '';
@@ -55,6 +54,22 @@ export class Server {
       child.stderr.on('data', read);
       child.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${output}`)));
     });
+  }
+
+  #spawn(...args: readonly string[]): ChildProcessByStdio<null, Readable, Readable> {
+    const program = process.env['GUILDHALL'];
+    if (program === undefined) throw new Error('GUILDHALL must be the path of the binary: run `cargo xtask test`');
+    const env = { PATH: process.env['PATH'], HOME: this.home, GUILDHALL_HOME: this.home, ...this.env };
+    return spawn(program, args, { cwd: this.home, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+
+  /** Runs another command of the program in the same home. */
+  async run(...args: readonly string[]): Promise<void> {
+    const child = this.#spawn(...args);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => (output += part.toString()));
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    if (code !== 0) throw new Error(`guildhall ${args.join(' ')} ended with ${String(code)}: ${output}`);
   }
 
   /** Ends the server as a crash would, or in order. */
@@ -137,8 +152,9 @@ export class Client {
     return `#/s/${this.session}?k=${this.token}`;
   }
 
-  async get<T>(path: string): Promise<T> {
-    const reply = await fetch(`${this.origin}/api/sessions/${this.session}/${path}`, { headers: { authorization: `Bearer ${this.token}` } });
+  /** Reads a part of the session, or the session itself. */
+  async get<T>(path = ''): Promise<T> {
+    const reply = await fetch(`${this.origin}/api/sessions/${this.session}${path === '' ? '' : `/${path}`}`, { headers: { authorization: `Bearer ${this.token}` } });
     if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
     return (await reply.json()) as T;
   }

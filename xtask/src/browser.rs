@@ -26,8 +26,13 @@ pub(crate) fn test() -> Outcome {
         Ok(browser) => browser,
         Err(why) => return not_tried("the page was not tried in a browser", &why),
     };
-    let program = PathBuf::from(build(&["build", "-p", "guildhall-cli"])?);
-    let variables = [(CHROMIUM, browser), ("GUILDHALL", program)];
+    let program = |package| build(&["build", "-p", package]).map(PathBuf::from);
+    let variables = [
+        (CHROMIUM, browser),
+        ("GUILDHALL", program("guildhall-cli")?),
+        ("MODEL_SERVER", program("guildhall-model-server")?),
+        ("LNBITS_PEER", program("guildhall-lnbits-peer")?),
+    ];
     web::npm(&["run", "e2e", "--silent"], &variables)?;
     web::npm(&["run", "pictures", "--silent"], &variables)
 }
