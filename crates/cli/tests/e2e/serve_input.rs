@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use serde_json::{Value, json};
 
 use crate::crew::stalls;
-use crate::house::{House, Wire, wait_for};
+use crate::house::{House, Running, Wire, wait_for};
 use crate::serve::{house_with_offer, one_hire_each};
 use crate::serving::{Events, Server, Session};
 
@@ -142,6 +142,29 @@ fn a_session_can_be_changed_only_so_often() {
     let other = server.funded("demo", 100);
     other.post("message", &json!({"text": "Hi."})).expect_problem(409, "not_at_work");
     server.stop().expect(0);
+}
+
+#[test]
+fn a_client_makes_only_so_many_sessions_and_the_operator_as_many_as_it_likes() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    house.write_config(&format!("{}\n[serve]\nnew_sessions_per_minute = 1\n", house.read_config()));
+    let server = Server::start(&house);
+    let new = json!({"team": "demo", "amount_sats": 5});
+    let statuses: Vec<u16> = (0..6).map(|_| server.stranger().post("/api/sessions", &new).status).collect();
+    assert_eq!((statuses[0], statuses[5]), (201, 429), "{statuses:?}");
+    server.operator().post("/api/sessions", &new).expect(201);
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_as_soon_as_it_serves_ends_in_order() {
+    let house = House::new(Wire::OpenAi, &json!([]));
+    for _ in 0..5 {
+        let running = Running::start(house.command(&["serve", "--addr", "127.0.0.1:0"]), "");
+        running.printed("http://127.0.0.1:");
+        running.terminate();
+        running.end().expect(0);
+    }
 }
 
 #[test]
