@@ -214,10 +214,15 @@ impl Thread {
             self.counters.jobs.fetch_add(group.len() as u64, Ordering::Relaxed);
             self.counters.commits.fetch_add(1, Ordering::Relaxed);
         }
+        let stop = outcome.clone().or_else(|error| if error.stops_writer() { Err(error) } else { Ok(()) });
+        if let Err(why) = &stop {
+            // Before the answers: whoever gets one must find the writer stopped. The thread stops once.
+            let _ = self.stopped.set(why.clone());
+        }
         for job in group {
             job.answer(outcome.clone());
         }
-        outcome.or_else(|error| if error.stops_writer() { Err(error) } else { Ok(()) })
+        stop
     }
 
     fn store(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), JournalError> {
@@ -252,8 +257,6 @@ impl Thread {
 
     /// Answers all further jobs with the error that stopped the writer.
     fn refuse_all(mut self, why: &JournalError) {
-        // The thread stops once.
-        let _ = self.stopped.set(why.clone());
         // After an error, closing must not write the log back. If this setting fails, closing writes it back, which is safe,
         // too.
         let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
