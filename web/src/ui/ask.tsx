@@ -1,12 +1,12 @@
 // Ask the hall: choose a team, write a question, set a budget.
 import { useRef, useState } from 'preact/hooks';
-import { Api } from '../api';
+import { Api, newKey } from '../api';
 import { readSats, satsUp } from '../money';
 import type { Offer, SessionMade } from '../wire';
 import { Backdrop } from './backdrop';
 import { Bar } from './bar';
 import { useShared } from './context';
-import { keyedApi, newKey, ProblemBox, useAction } from './problem';
+import { keyedApi, ProblemBox, useAction } from './problem';
 import { sessionHash } from './route';
 import { useOffers } from './start';
 

@@ -1,6 +1,6 @@
 // What went wrong, and what to do next. Also: actions that a person starts, and can repeat safely after a failure.
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { Api, Problem } from '../api';
+import { Api, newKey, Problem } from '../api';
 
 /** What a person can do about a problem. The server's own words say what happened. */
 export function advice(problem: Problem): string | null {
@@ -61,12 +61,6 @@ export function ProblemBox({ problem, onRetry, retryWords = 'Try again' }: { pro
       )}
     </div>
   );
-}
-
-/** A random key. `randomUUID` is missing on pages without TLS. */
-export function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** An interface whose POSTs carry keys that follow from one key, in order: a repeated run repeats the same keys. */

@@ -267,9 +267,8 @@ export class SessionStore {
     let isMoney = false;
     let hasEnded = false;
     const heard: { contract: string; fact: Fact }[] = [];
-    for (const { event, wall, isFresh } of events) {
-      const isNew = this.log.add(event, isFresh ? wall : null);
-      if (!isNew) continue;
+    for (const { event, isFresh } of events) {
+      if (!this.log.add(event)) continue;
       if (event.kind === 'account') isMoney = true;
       if (event.kind === 'fact') {
         if (event.fact.kind === 'closed' && !event.contract.includes('.')) {

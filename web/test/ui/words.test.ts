@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { Problem } from '../../src/api';
+import { newKey, Problem } from '../../src/api';
 import { costWords } from '../../src/ui/ask';
 import { gather } from '../../src/ui/notices';
 import { duration } from '../../src/ui/parts';
-import { advice, keyedApi, newKey } from '../../src/ui/problem';
+import { advice, keyedApi } from '../../src/ui/problem';
 import { demoOffer } from '../../src/ui/start';
 import { thin } from '../../src/ui/timeline';
 import type { Offer } from '../../src/wire';
