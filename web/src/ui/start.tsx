@@ -55,8 +55,14 @@ export function Start() {
       const session = (made.current ??= await new Api().makeSession(offer.team, budget));
       vault.remember(session.session, { token: session.owner_token, role: 'owner', team: offer.team, money: session.money, task: example });
       const api = keyedApi(session.owner_token, key);
-      await api.settle(session.session, session.invoice.invoice);
-      await api.request(session.session, example, budget);
+      try {
+        await api.settle(session.session, session.invoice.invoice);
+        await api.request(session.session, example, budget);
+      } catch (error) {
+        // A session that was not paid in time is gone: the next click makes another one.
+        if (['expired', 'not_found'].includes(asProblem(error).code)) made.current = null;
+        throw error;
+      }
       go(sessionHash(session.session));
     });
 
@@ -78,7 +84,7 @@ export function Start() {
         <p class="lead">Ask a question: a team of AI agents hires specialists, pays them from your budget, and shows you who did what and what it cost.</p>
         <div class="start-buttons">
           <button type="button" class="primary big" disabled={action.isBusy || (offers !== null && demo === null)} onClick={watch}>
-            {action.isBusy ? 'The team is coming…' : 'Watch a team work'}
+            {action.isBusy ? 'Starting the team…' : 'Watch a team work'}
           </button>
           <button type="button" class="big" onClick={() => go('#/ask')}>
             Ask the hall

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { newKey, Problem } from '../../src/api';
-import { costWords } from '../../src/ui/ask';
+import { costWords, readTask } from '../../src/ui/ask';
+import { isWholeText } from '../../src/ui/details';
 import { gather } from '../../src/ui/notices';
 import { duration } from '../../src/ui/parts';
 import { advice, keyedApi } from '../../src/ui/problem';
@@ -19,7 +20,22 @@ test('the demo is the offer that anybody may try', () => {
   expect(demoOffer([house, OFFER])?.team).toBe('a');
 });
 
+test('a text that was cut is not taken for the whole', () => {
+  expect(isWholeText('x'.repeat(280))).toBe(true);
+  // 283 bytes, as many as a text of 283 letters has.
+  expect(isWholeText(`${'x'.repeat(280)}…`)).toBe(false);
+  expect(isWholeText('🏛'.repeat(280))).toBe(true);
+});
+
+test('a question has words, and not too many', () => {
+  expect(readTask('  Why? ')).toEqual({ task: 'Why?' });
+  expect(readTask(' \n ')).toEqual({ wrong: 'Write a question.' });
+  expect(readTask('é'.repeat(32 * 1024))).toHaveProperty('task');
+  expect(readTask('é'.repeat(32 * 1024 + 1))).toHaveProperty('wrong');
+});
+
 test('what requests have cost', () => {
+  expect(costWords({ ...OFFER, cost: { requests: 1, median_msat: 81_001, percentile_90_msat: 81_001 } })).toBe('One request so far: it cost 82 sat.');
   expect(costWords(OFFER)).toBe('No request has been paid here yet.');
   expect(costWords({ ...OFFER, cost: { requests: 12, median_msat: 81_001, percentile_90_msat: 200_000 } })).toBe(
     '12 requests so far: half cost up to 82 sat, 9 of 10 up to 200 sat',
