@@ -85,9 +85,17 @@ test('without WebGL, a whole session is seen and stopped by keyboard alone', asy
 test('reduced motion gets 2D and no animations, and may still choose 3D', async () => {
   const { page, faults } = await open(able, server.origin, '/', { reducedMotion: 'reduce', viewport: { width: 1000, height: 700 } });
   await until(page, () => window.hall?.mode === '2d', null);
-  expect(await page.locator('canvas').count()).toBe(0);
-  expect(await page.evaluate(() => document.getAnimations().filter((animation) => animation.playState === 'running').length)).toBe(0);
-  expect(await page.getByText('3D', { exact: true }).isEnabled()).toBe(true);
+  const isStill = async (): Promise<void> => {
+    expect(await page.locator('canvas').count()).toBe(0);
+    expect(await page.evaluate(() => document.getAnimations().filter((animation) => animation.playState === 'running').length)).toBe(0);
+    expect(await page.getByText('3D', { exact: true }).isEnabled()).toBe(true);
+  };
+  await isStill();
+  // A team at work is as still as the first page.
+  const session = await makeSession(server.origin);
+  await page.goto(`${server.origin}/${session.link}`);
+  await until(page, hasContracts, 4);
+  await isStill();
   expect(faults.list).toEqual([]);
   await page.context().close();
 });

@@ -174,15 +174,15 @@ const TEXTS_MAX = 300;
 /** As many characters of a text come with its fact. A longer text is cut there, and `…` follows. */
 const EXCERPT_CHARS_MAX = 280;
 
-export function isWholeText(excerpt: string): boolean {
-  return [...excerpt].length <= EXCERPT_CHARS_MAX;
+export function isWholeText(excerpt: string, bytes: number): boolean {
+  return [...excerpt].length <= EXCERPT_CHARS_MAX && new TextEncoder().encode(excerpt).length === bytes;
 }
 
 /** A whole text: the beginning that came with the fact at once, the rest from the server. */
 export function TextOf({ api, session, text, excerpt }: { api: Api; session: string; text: TextRef; excerpt: string | null }) {
   // A text that is stored under a hash never changes.
   const key = `${session} ${text.hash}`;
-  const known = excerpt !== null && isWholeText(excerpt) ? excerpt : (texts.get(key) ?? null);
+  const known = excerpt !== null && isWholeText(excerpt, text.bytes) ? excerpt : (texts.get(key) ?? null);
   const load = async (): Promise<string> => {
     const whole = await api.text(session, text.hash);
     if (texts.size >= TEXTS_MAX) texts.clear();

@@ -21,10 +21,11 @@ test('the demo is the offer that anybody may try', () => {
 });
 
 test('a text that was cut is not taken for the whole', () => {
-  expect(isWholeText('x'.repeat(280))).toBe(true);
+  expect(isWholeText('x'.repeat(280), 280)).toBe(true);
+  expect(isWholeText('🏛'.repeat(280), 4 * 280)).toBe(true);
+  expect(isWholeText('x'.repeat(280), 281)).toBe(false);
   // 283 bytes, as many as a text of 283 letters has.
-  expect(isWholeText(`${'x'.repeat(280)}…`)).toBe(false);
-  expect(isWholeText('🏛'.repeat(280))).toBe(true);
+  expect(isWholeText(`${'x'.repeat(280)}…`, 283)).toBe(false);
 });
 
 test('a question has words, and not too many', () => {
