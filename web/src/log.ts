@@ -3,7 +3,7 @@
 
 import { detailsOf, Fold, PathIndex, type Snapshot } from './fold';
 import { Moment } from './log/moment';
-import { firstWords, refusalWords, statusLine } from './log/words';
+import { firstWords, isolated, refusalWords, statusLine } from './log/words';
 import { follows, parseId, type Place, START } from './stream';
 import type { ActivityEvent, CastMember, Fact, HallEvent, Path, Refusal, StoredEvent, TextRef, TreeContract } from './wire';
 
@@ -139,7 +139,7 @@ export class SessionLog {
     switch (fact.kind) {
       case 'opened':
         this.#agents.set(contract, fact.brief.agent);
-        return this.#mark(index, contract.includes('.') ? 'hire' : 'request', contract, `${fact.brief.agent} begins`);
+        return this.#mark(index, contract.includes('.') ? 'hire' : 'request', contract, `${isolated(fact.brief.agent)} begins`);
       case 'answered':
         this.#activities.delete(contract);
         return;
@@ -152,7 +152,7 @@ export class SessionLog {
       case 'closed': {
         this.#activities.delete(contract);
         const isTrouble = fact.report.outcome !== 'done';
-        const words = `${this.#agents.get(contract) ?? contract}: ${OUTCOMES[outcomeName(fact.report.outcome)]}`;
+        const words = `${isolated(this.#agents.get(contract) ?? contract)}: ${OUTCOMES[outcomeName(fact.report.outcome)]}`;
         return this.#mark(index, isTrouble ? 'failure' : 'report', contract, words);
       }
       case 'unknown':
@@ -180,7 +180,7 @@ export class SessionLog {
     const known = this.#refused.get(hirer) ?? [];
     const why = refusalWords(reason);
     this.#refused.set(hirer, [...known, { id: `${hirer}!${known.length + 1}`, hirer, index, agent, why }]);
-    this.#mark(index, 'refusal', hirer, `${agent}: refused: ${why}`);
+    this.#mark(index, 'refusal', hirer, `${isolated(agent)}: refused: ${why}`);
   }
 
   #mark(index: number, kind: Marker['kind'], contract: Path | null, words: string): void {

@@ -9,7 +9,7 @@ import { useShared } from './context';
 import { Field } from './parts';
 import { keyedApi, ProblemBox, useAction } from './problem';
 import { sessionHash } from './route';
-import { useOffers } from './start';
+import { payAndAsk, useOffers } from './start';
 
 /** The server takes no longer task. */
 const TASK_BYTES_MAX = 64 * 1024;
@@ -97,11 +97,7 @@ export function Ask() {
         needsOperator: offer.needs_operator,
         pending: session.money === 'real' ? { task: words, budgetSats: budget, key: newKey() } : null,
       });
-      if (session.money === 'play') {
-        const api = keyedApi(secret ?? session.owner_token, key);
-        await api.settle(session.session, session.invoice.invoice);
-        await api.request(session.session, words, budget);
-      }
+      if (session.money === 'play') await payAndAsk(keyedApi(secret ?? session.owner_token, key), made, words, budget);
       go(sessionHash(session.session));
     });
   };

@@ -180,13 +180,20 @@ export function MoneyDialog({ store, view, onClose, onFund }: { store: SessionSt
 
 /** The token of the owner is only in this tab: whoever closes it without this link loses the money. */
 function OwnLink({ session, token }: { session: string; token: string }) {
+  const link = linkWithToken(window.location.origin + window.location.pathname, session, token);
   return (
     <section class="field" aria-label="Your own link">
       <h3>Your own link</h3>
       <p>Whoever has it can spend this money. Keep it to open the session again after this tab is closed.</p>
       <div>
-        <Copy text={linkWithToken(window.location.origin + window.location.pathname, session, token)} label="Copy your link" />
+        <Copy text={link} label="Copy your link" />
       </div>
+      <details>
+        <summary>Show it</summary>
+        <p class="request-text" tabIndex={0} role="group" aria-label="Your own link">
+          {link}
+        </p>
+      </details>
     </section>
   );
 }

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { newKey, Problem } from '../../src/api';
+import { Api, newKey, Problem } from '../../src/api';
 import { costWords, readTask } from '../../src/ui/ask';
 import { isWholeText } from '../../src/ui/details';
 import { gather } from '../../src/ui/notices';
 import { duration } from '../../src/ui/parts';
 import { advice, keyedApi } from '../../src/ui/problem';
-import { demoOffer } from '../../src/ui/start';
+import { demoOffer, payAndAsk } from '../../src/ui/start';
 import { thin } from '../../src/ui/timeline';
-import type { Offer } from '../../src/wire';
+import type { Offer, SessionMade } from '../../src/wire';
 
 const OFFER: Offer = { team: 'a', description: '', example: 'Why?', agents: [], models: [], money: 'play', needs_operator: false, budget_sats: 5, cost: null };
 
@@ -41,6 +41,16 @@ test('what requests have cost', () => {
   expect(costWords({ ...OFFER, cost: { requests: 12, median_msat: 81_001, percentile_90_msat: 200_000 } })).toBe(
     '12 requests so far: half cost up to 82 sat, 9 of 10 up to 200 sat',
   );
+});
+
+test('a session that was not paid in time is forgotten, and any other is tried again', async () => {
+  const session: SessionMade = { session: 's', team: 'a', money: 'play', owner_token: 't', invoice: { invoice: '1', amount_msat: 5000, payment_request: null, expires_at: 0, state: 'open' } };
+  for (const [code, isKept] of [['expired', false], ['not_found', false], ['too_many_requests', true]] as const) {
+    const made: { current: SessionMade | null } = { current: session };
+    const api = new Api({ fetch: async () => new Response(JSON.stringify({ code, detail: '' }), { status: 409 }) });
+    await expect(payAndAsk(api, made, 'Why?', 5)).rejects.toMatchObject({ code });
+    expect(made.current === session, code).toBe(isKept);
+  }
 });
 
 test('many events are told in a few words', () => {
