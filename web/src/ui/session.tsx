@@ -14,7 +14,7 @@ import { ErrorPage } from './error_page';
 import { FundDialog, MoneyDialog, NextQuestion, Unpaid } from './fund';
 import { LookBadge, Sign, type Look } from './icons';
 import { LedgerView } from './ledger';
-import { countLooks, isAtWork as isViewAtWork, spentSoFar, type AgentView } from './model';
+import { countLooks, isAtWork, spentSoFar, type AgentView } from './model';
 import { OrderDialog } from './orders';
 import { duration, useCountdown, useMedia } from './parts';
 import { useReloaded } from './reload';
@@ -68,7 +68,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
   const agents = store.agents;
   const byId = useMemo(() => new Map(agents.map((agent) => [agent.id, agent])), [agents]);
   const selected = store.selected === null ? null : (byId.get(store.selected) ?? null);
-  const isAtWork = isViewAtWork(view);
+  const isWorking = isAtWork(view);
   const canChange = store.role === 'owner';
   const isBilled = view !== null && (tab === 'ledger' || tab === 'answer');
   const ledger = useReloaded(store.session, log.length, LEDGER_MS, isBilled ? () => store.api.ledger(store.session) : null);
@@ -181,7 +181,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
         <Strip store={store} />
         {isUnpaid && canChange && <Unpaid store={store} view={view} />}
         {isUnpaid && !canChange && <p class={is3d ? 'stage-note' : ''}>Nothing has been asked yet.</p>}
-        {!isUnpaid && !isAtWork && canChange && store.isLive && <NextQuestion store={store} view={view} onFund={() => setOpen({ kind: 'fund' })} />}
+        {!isUnpaid && !isWorking && canChange && store.isLive && <NextQuestion store={store} view={view} onFund={() => setOpen({ kind: 'fund' })} />}
       </main>
       <Panel tabs={tabs} tab={shownTab} onTab={setTab} hasNew={newestAnswer !== null && newestAnswer !== seenAnswer && shownTab !== 'answer'}>
         {shownTab === 'tree' && (agents.length === 0 ? <p class="empty">The first agent has not begun yet.</p> : tree)}
@@ -193,7 +193,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
             agents={byId}
             facts={parseId(moment.at)?.facts ?? 0}
             version={transcript.current.version}
-            canOrder={canChange && store.isLive && isAtWork}
+            canOrder={canChange && store.isLive && isWorking}
             excerpt={excerpt}
             onSelect={(id) => store.select(id)}
             onOrder={(order, id) => setOpen({ kind: 'order', order, id })}
@@ -211,7 +211,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
         time={log.timeAfter(shown)}
         words={log.markers.findLast((marker) => marker.index < shown)?.words ?? 'The beginning'}
         marks={marks}
-        isAtWork={isAtWork || isUnpaid}
+        isAtWork={isWorking || isUnpaid}
         onSeek={(index) => store.seek(index)}
         onLive={() => store.goLive()}
         onReplay={() => store.replay()}
