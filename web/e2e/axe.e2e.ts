@@ -2,23 +2,25 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import { checkAccessibility } from './accessibility';
+import { Peer, Script } from './synthetic';
 import { type Client, hasContracts, hasEnded, launch, makeSession, open, Server, until } from './world';
 
 const SIZES = { wide: { width: 1280, height: 800 }, phone: { width: 360, height: 740 } } as const;
 
 let browser: Browser;
 let server: Server;
+let peer: Peer;
 let session: Client;
 
 beforeAll(async () => {
   server = new Server('[serve]\nnew_sessions_per_minute = 100\n');
-  [browser] = await Promise.all([launch(), server.start()]);
+  [browser, peer] = await Promise.all([launch(), Peer.start(), server.start()]);
   session = await makeSession(server.origin);
 });
 
 afterAll(async () => {
   await browser?.close();
-  await server?.remove();
+  await Promise.all([server?.remove(), peer?.stop()]);
 });
 
 /** Checks what is shown in both themes and both sizes. */
@@ -46,19 +48,37 @@ async function checkDialog(page: Page, name: string): Promise<void> {
   await page.locator('dialog').waitFor({ state: 'detached' });
 }
 
-const visit = (path: string): ReturnType<typeof open> => open(browser, server.origin, `/?view=2d&theme=night${path}`, { viewport: SIZES.wide });
+const visit = (path: string, origin = server.origin): ReturnType<typeof open> => open(browser, origin, `/?view=2d&theme=night${path}`, { viewport: SIZES.wide });
+
+/** A session that is at work for as long as the test needs. */
+function workingSession(): Script {
+  const script = new Script('at-work').fund().request('lead', 'Why is the payment API failing?');
+  script.hire('1.1', 'reader', 'Read the logs.').hire('1.2', 'coder', 'Read the code.').hire('1.3', 'tester', 'Run the tests.').hire('1.4', 'clerk', 'Count.');
+  script.close('1.1', 'The logs say **why**.').close('1.3', 'out of reach', 'failed').close('1.4', 'spent', { exhausted: 'purse' });
+  script.refuse('1', { money: { asked: 40_000, free: 38_000, minimum: 12_000 } }, 'helper');
+  const call = [{ type: 'text', text: 'I look.' }, { type: 'tool_use', id: 'c', name: 'search', input: { words: 'payment' } }];
+  const lines = [
+    { type: 'user', uuid: 'a', message: { role: 'user', content: 'Why is the payment API failing?' }, stored: { seq: 1, fact: { opened: {} } } },
+    { type: 'assistant', uuid: 'b', message: { role: 'assistant', model: 'peer', content: call } },
+    { type: 'user', uuid: 'c', message: { role: 'user', content: 'Hurry.' }, stored: { seq: 2, fact: { heard: { from: { owner: { command: 1 } }, stimulus: { message: {} } } } } },
+  ];
+  script.transcripts['1'] = lines.map((line) => JSON.stringify(line)).join('\n');
+  return script;
+}
 
 test('a session at work: the tree, details, dialogs, the ledger', async () => {
-  const { page, faults } = await visit(session.link);
-  await until(page, hasContracts, 4);
+  const { page, faults } = await visit(await peer.serve(workingSession().session()), peer.origin);
+  await until(page, hasContracts, 5);
   await checkAll(page, 'session at work');
   await page.locator('[role=tree]').press('Home');
   await page.keyboard.press('Enter');
   await until(page, () => document.querySelectorAll('.turn').length > 1, null);
-  for (const order of ['Message', 'Top up', 'Stop']) {
+  for (const order of ['Message', 'Top up', 'Wrap up', 'Stop']) {
     await page.locator('.orders').getByText(order, { exact: true }).click();
     await checkDialog(page, `dialog ${order}`);
   }
+  await page.getByRole('button', { name: 'Money', exact: true }).click();
+  await checkDialog(page, 'dialog Money');
   await checkAll(page, 'details');
   await page.locator('#tab-ledger').click();
   await until(page, () => document.querySelectorAll('.ledger table').length > 0, null);

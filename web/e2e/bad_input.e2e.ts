@@ -127,6 +127,7 @@ test('the longest names and right-to-left texts stay in their places, and empty 
 
 test('unknown facts and events are shown as such, and all that is known stays right', async () => {
   const script = new Script('newer').fund().request('boss', 'Look ahead.').hire('1.1', 'worker', 'Work.').hire('1.2', 'helper', 'Help.');
+  script.fact('1', { pondered: {} });
   script.fact('1.1', { teleported: { to: 'elsewhere' } });
   script.fact('1.2', { closed: { outcome: 'vanished' } });
   script.passing('weather', '{"rain": true}').passing('activity', '{"contract":"1.2","ask":1,"does":"sings"}');
@@ -137,6 +138,7 @@ test('unknown facts and events are shown as such, and all that is known stays ri
   await until(page, hasContracts, 4);
   await page.locator('[id="row-1.3"]').waitFor();
   const rows = await page.locator('.tree-row').allTextContents();
+  expect(rows[0]).toContain('unknown fact: pondered');
   expect(rows[1]).toContain('unknown fact: teleported');
   expect(rows[2]).toContain('unknown fact: closed');
   expect(rows[3]).toContain('reported');
@@ -169,7 +171,7 @@ test('an event that stays broken is said, and the state before it stays', async 
 test('an empty session and a session that is not there say so', async () => {
   const empty = await visit(new Script('empty'), { view: { state: 'unpaid', free_msat: 0 } });
   await until(empty.page, () => window.hall?.connection === 'live', null);
-  expect(await empty.page.locator('.session').innerText()).not.toBe('');
+  await empty.page.getByRole('heading', { name: 'Pay with play money' }).waitFor();
   await empty.page.locator('#tab-answer').click();
   expect(await empty.page.locator('#panel-body').textContent()).toContain('Nothing has been asked yet.');
   await close(empty);
@@ -188,5 +190,27 @@ test('a session whose team is gone is shown, and a new question says why it canâ
   await page.locator('.next .primary').click();
   await page.locator('.problem').waitFor();
   expect(await page.locator('.problem').textContent()).toMatch(/no longer offers the team.*Start a new session/);
+  await close(opened);
+});
+
+test('an invoice is called paid when its payment has come, and not before', async () => {
+  const script = new Script('paying').fund().request('boss', 'What was it?').close('1', 'It was nothing.');
+  const count = script.frames.length;
+  script.account({ funded: { money: 7000, root: null, payment: 'ab12' } });
+  const [paid] = script.cut(count);
+  const invoice = { invoice: 'ab12', amount_msat: 7000, payment_request: 'lnbc70n1peer', expires_at: Date.now() + 900_000, state: 'open' };
+  // The server lists the invoice neither now nor later.
+  const opened = await visit(script, { view: { money: 'real', state: 'ready' }, replies: { fund: invoice } });
+  const { page } = opened;
+  await page.getByRole('button', { name: 'Money', exact: true }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Copy your link' }).waitFor();
+  await page.locator('dialog').getByRole('button', { name: 'Add money' }).click();
+  await page.getByRole('button', { name: 'Make an invoice' }).click();
+  await page.getByText('Waiting for the payment').waitFor();
+  await page.locator('.qr path').waitFor();
+  expect(await page.getByText('The money is there.').count()).toBe(0);
+  if (paid === undefined) throw new Error('there is no payment');
+  await peer.send({ kind: 'event', session: 'paying', frame: paid });
+  await page.getByText('The money is there.').waitFor();
   await close(opened);
 });

@@ -58,6 +58,8 @@ export function traces(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const found = [...((window as unknown as { found: string[] }).found ?? ['the page was not watched'])];
     if ('pwned' in window) found.push('a text was run');
+    // The page itself isolates names inside sentences, and uses nothing else of this kind.
+    if (/[\u202a-\u202e\u2066\u2067]/.test(document.body.textContent ?? '')) found.push('a text turns the direction of another');
     for (const element of document.querySelectorAll('.from-text, iframe, object, embed, base, img, style, [onerror], [onload], [onmouseover], [ontoggle]')) found.push(`element: ${element.outerHTML.slice(0, 200)}`);
     for (const script of document.scripts) if (!script.src.startsWith(location.origin)) found.push(`script: ${script.outerHTML.slice(0, 200)}`);
     for (const link of document.querySelectorAll<HTMLElement>('[href], [src], [action], [formaction]')) {

@@ -1,6 +1,7 @@
 // No text of a user, an agent or a server becomes code, markup, or a request to another host.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
+import { type Block, type Inline, parseMarkdown } from '../src/ui/markdown';
 import { CORPUS, traces, watchForCode } from './corpus';
 import { POLICY } from './peer';
 import { Peer, Script } from './synthetic';
@@ -34,16 +35,43 @@ async function watched(origin: string, path: string): Promise<{ page: Page; faul
   return { page, faults };
 }
 
-/** What a text looks like in the page: control characters and blanks are no matter. */
-const plain = (text: string): string => text.replace(/[\s\u0000-\u001f\ud800-\udfff\ufffd]+/g, '');
+/** What a text looks like in the page: control characters, those of direction and blanks are no matter. */
+const plain = (text: string): string => text.replace(/[\s\u0000-\u001f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffd]+/g, '');
 
+/** Waits until the page shows this text, with everything unfolded: whole texts are loaded. */
 async function showsText(page: Page, selector: string, text: string): Promise<void> {
-  const shown = plain((await page.locator(selector).allTextContents()).join(' '));
-  expect(shown).toContain(plain(text).slice(0, 200));
+  const shown = async (): Promise<string> => {
+    await openEverything(page);
+    return plain((await page.locator(selector).allTextContents()).join(' '));
+  };
+  await expect.poll(shown, { timeout: 30_000 }).toContain(plain(text).slice(0, 200));
 }
 
-/** The part of a text that stays when its Markdown is drawn: without the marks of links and code. */
-const reported = (text: string): string => /[A-Za-z]{3,}/.exec(text.replace(/^```\w*\n/, '').replace(/^[`!\[<>"'&;/ ]+/, ''))?.[0] ?? '';
+const wordsOf = (parts: readonly Inline[]): string => parts.map((part) => ('children' in part ? wordsOf(part.children) : part.text)).join('');
+
+function textOf(block: Block): string {
+  switch (block.kind) {
+    case 'heading':
+      return wordsOf(block.children);
+    case 'paragraph':
+      return block.lines.map(wordsOf).join('\n');
+    case 'code':
+      return block.text;
+    case 'quote':
+      return block.blocks.map(textOf).join('\n');
+    case 'list':
+      return block.items.map((item) => item.map(textOf).join('\n')).join('\n');
+    case 'rule':
+      return '';
+  }
+}
+
+/** What is left of a text when its Markdown is drawn: without the marks of links and code. */
+function reported(text: string): string {
+  const words = parseMarkdown(text).map(textOf).join('\n');
+  if (plain(words) === '') throw new Error(`nothing of this text would be seen: ${text}`);
+  return words;
+}
 
 async function choose(page: Page, path: string): Promise<void> {
   await page.locator(`[id="row-${path}"]`).click();
@@ -53,7 +81,7 @@ async function choose(page: Page, path: string): Promise<void> {
 
 async function openEverything(page: Page): Promise<void> {
   await page.evaluate(() => {
-    for (const summary of document.querySelectorAll('summary')) summary.click();
+    for (const summary of document.querySelectorAll<HTMLElement>('details:not([open]) > summary')) summary.click();
     for (const button of document.querySelectorAll<HTMLButtonElement>('.folded > button[aria-expanded=false]')) button.click();
   });
   await until(page, () => document.querySelector('.folded > button[aria-expanded=false]') === null, null);
@@ -80,7 +108,6 @@ test('hostile tasks and messages are shown as text', async () => {
   await page.locator('dialog').getByText('Send').click();
   await page.locator('dialog').waitFor({ state: 'detached' });
   await until(page, () => [...document.querySelectorAll('.turn-shown')].some((turn) => turn.textContent?.includes('0: <script>')), null, 30_000);
-  await openEverything(page);
   await showsText(page, '.turn', CORPUS[0] ?? '');
   await showsText(page, '.hud h1', '0: <script>window.pwned');
   expect(await traces(page)).toEqual([]);
@@ -107,8 +134,8 @@ function hostileSession(): Script {
     texts.forEach((text, index) => {
       script.hire(`${path}.${index + 1}`, text, text, index % 3 === 0 ? null : text.slice(0, 500));
       script.ask(path, { tool: { tool: text, arguments: script.text(text) } });
-      script.refuse(path, { unknown_agent: { agent: text } });
-      script.refuse('1', { [text]: { agent: text } });
+      script.refuse(path, { unknown_agent: { agent: text } }, text);
+      script.refuse('1', { [text]: { agent: text } }, text);
       script.fact(`${path}.${index + 1}`, { [text]: { value: text } });
     });
     script.transcripts[path] = texts.flatMap((text, index) => hostileLines(text, `${group}-${index}`)).join('\n');
@@ -145,13 +172,15 @@ test('hostile names, labels, reports, refusals and transcripts are shown as text
     while ((await page.evaluate(() => window.hall.selected)) !== `1.${group + 1}`) await tree.press('ArrowDown');
     await page.locator('#tab-details').click();
     await until(page, (wanted) => document.querySelector('.details')?.textContent?.includes(`Contract${wanted}`) === true && document.querySelectorAll('.turn').length >= 20, `1.${group + 1}`);
-    await openEverything(page);
     for (const text of texts) await showsText(page, '.turns', text);
     for (const text of texts) await showsText(page, 'section[aria-label=Report]', reported(text));
     expect(await traces(page)).toEqual([]);
   }
   await tree.press('End');
   await until(page, () => document.querySelector('.details .reason') !== null, null);
+  // A reason that the page does not know is shown by its name.
+  await showsText(page, '.details .reason', CORPUS.at(-1) ?? '');
+  while (!/^1\.\d+!/.test((await page.evaluate(() => window.hall.selected)) ?? '')) await tree.press('ArrowUp');
   await showsText(page, '.details .reason', 'is not on its team');
   expect(await traces(page)).toEqual([]);
   for (const tab of ['ledger', 'answer']) {

@@ -23,7 +23,9 @@ export interface PeerSession {
   readonly texts: Readonly<Record<string, string>>;
   /** Transcripts by path. A path that is missing has an empty one. */
   readonly transcripts: Readonly<Record<string, string>>;
-  /** What every change is refused with. */
+  /** What changes are replied to with, by the name of their route. */
+  readonly replies?: Readonly<Record<string, object>>;
+  /** What every other change is refused with. */
   readonly refusal?: { readonly status: number; readonly code: string; readonly detail: string };
 }
 
@@ -87,6 +89,8 @@ function sessionReply(kept: Kept, rest: string, request: IncomingMessage, reply:
   if (request.headers.authorization !== 'Bearer gh_peer') return refuse(reply, 401, 'unauthorized', 'The token is not valid.');
   if (request.method === 'DELETE') return refuse(reply, 404, 'not_found', 'There is no such viewer.');
   if (request.method === 'POST') {
+    const known = session.replies?.[what ?? ''];
+    if (known !== undefined) return json(reply, known);
     const { status, code, detail } = session.refusal ?? { status: 409, code: 'busy', detail: 'The team is at work.' };
     return refuse(reply, status, code, detail);
   }

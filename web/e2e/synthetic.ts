@@ -35,7 +35,8 @@ export class Script {
   text(words: string, kind = 'words'): TextRef {
     const hash = createHash('sha256').update(words).digest('hex');
     this.texts[hash] = words;
-    this.#excerpts[hash] = words.length > EXCERPT_CHARS ? `${words.slice(0, EXCERPT_CHARS)}…` : words;
+    const letters = [...words];
+    this.#excerpts[hash] = letters.length > EXCERPT_CHARS ? `${letters.slice(0, EXCERPT_CHARS).join('')}…` : words;
     return { hash, bytes: Buffer.byteLength(words), kind };
   }
 
@@ -109,8 +110,9 @@ export class Script {
     return this.#open(path, brief, agent);
   }
 
-  refuse(contract: string, why: unknown): this {
-    return this.fact(contract, { refused: { why, origin: { call: { reply: 1, index: 0 } } } });
+  /** A hire of this agent is refused. */
+  refuse(contract: string, why: unknown, agent: string): this {
+    return this.fact(contract, { refused: { why, origin: { call: { reply: 1, index: 0 } }, agent } });
   }
 
   /** A contract closes, and its hirer gets the report. */
@@ -131,7 +133,7 @@ export class Script {
   }
 
   /** The session as the peer serves it. `view` and `ledger` follow from the events as far as the tests need it. */
-  session(more: { readonly view?: object; readonly refusal?: PeerSession['refusal'] } = {}): PeerSession {
+  session(more: { readonly view?: object; readonly refusal?: PeerSession['refusal']; readonly replies?: PeerSession['replies'] } = {}): PeerSession {
     const root = this.frames.find((frame) => frame.text.includes('"requested"'));
     const opened = this.frames.find((frame) => frame.text.includes('"opened"'));
     const task = opened === undefined ? null : (JSON.parse(/^data: (.*)$/m.exec(opened.text)?.[1] ?? '{}') as { fact: { opened: { task: TextRef } } }).fact.opened.task;
@@ -144,7 +146,7 @@ export class Script {
     const line = { granted_msat: 1000, used_msat: 400, estimated_msat: 0, reserved_msat: 0, fee_msat: 0, all_msat: 400, calls: 1 };
     const bill = this.#opened.map(({ path, agent }) => ({ contract: path, agent, ...line }));
     const ledger = { postings: [], balances: [], bill, violations: [] };
-    return { id: this.id, view: { ...view, ...more.view }, ledger, frames: this.frames, texts: this.texts, transcripts: this.transcripts, ...(more.refusal && { refusal: more.refusal }) };
+    return { id: this.id, view: { ...view, ...more.view }, ledger, frames: this.frames, texts: this.texts, transcripts: this.transcripts, ...(more.refusal && { refusal: more.refusal }), ...(more.replies && { replies: more.replies }) };
   }
 }
 

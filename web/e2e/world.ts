@@ -98,7 +98,7 @@ export function launch(flags: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: [...FLAGS, ...flags] });
 }
 
-/** What a page must never do: an error in its console, an exception, a request to another host. */
+/** What a page must never do: an error in its console, an exception, a request to another host, a file of its own that is missing. */
 export interface Faults {
   readonly list: string[];
 }
@@ -117,6 +117,10 @@ export async function open(browser: Browser, origin: string, path = '/', options
   page.on('request', (request) => {
     const url = request.url();
     if (!url.startsWith(origin) && !url.startsWith('data:') && !url.startsWith('blob:')) faults.list.push(`foreign: ${url}`);
+  });
+  page.on('response', (response) => {
+    const { origin: host, pathname } = new URL(response.url());
+    if (host === origin && !pathname.startsWith('/api/') && response.status() >= 400) faults.list.push(`status ${response.status()}: ${pathname}`);
   });
   await page.goto(path === 'about:blank' ? path : origin + path);
   return { page, faults };

@@ -8,9 +8,9 @@ import type {
   Refund,
   SessionMade,
   SessionView,
-  Tree,
   ViewerAdded,
 } from './wire';
+import { inOrder, parseJson } from './wire/text';
 
 /** Why a request did not succeed: a refusal of the server, or a network error. */
 export class Problem extends Error {
@@ -36,8 +36,6 @@ export class Problem extends Error {
 export type Fetch = (input: string, init?: RequestInit) => Promise<Response>;
 
 export interface ApiOptions {
-  /** The origin of the server; empty for the page's own. */
-  readonly base?: string;
   readonly token?: string | null;
   readonly fetch?: Fetch;
   /** Waits before a repeated try. Tests replace it. */
@@ -48,6 +46,8 @@ export interface ApiOptions {
 /** How often a request is tried again after a network error, and how long the first pause is. */
 const RETRIES_MAX = 3;
 const RETRY_MS = 400;
+/** A reply that takes longer does not come. */
+const REPLY_MS_MAX = 60_000;
 
 const NETWORK = 'The server can’t be reached. Check that it runs and that this device is online, then try again.';
 
@@ -62,23 +62,16 @@ interface Sent {
 
 /** The routes of a server, with one token. */
 export class Api {
-  readonly base: string;
   readonly token: string | null;
   readonly #fetch: Fetch;
   readonly #sleep: (ms: number) => Promise<void>;
   readonly #newKey: () => string;
 
   constructor(options: ApiOptions = {}) {
-    this.base = options.base ?? '';
     this.token = options.token ?? null;
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
     this.#sleep = options.sleep ?? ((ms) => new Promise((done) => setTimeout(done, ms)));
-    this.#newKey = options.newKey ?? (() => crypto.randomUUID());
-  }
-
-  /** The same server, with another token. */
-  withToken(token: string | null): Api {
-    return new Api({ base: this.base, token, fetch: this.#fetch, sleep: this.#sleep, newKey: this.#newKey });
+    this.#newKey = options.newKey ?? newKey;
   }
 
   offers(): Promise<readonly Offer[]> {
@@ -95,24 +88,19 @@ export class Api {
     return this.#get(of(id));
   }
 
-  /** The tree now, or after the event with this id. */
-  tree(id: string, at?: string): Promise<Tree> {
-    return this.#get(of(id, at === undefined ? 'tree' : `tree?at=${encodeURIComponent(at)}`));
-  }
-
   ledger(id: string): Promise<Ledger> {
     return this.#get(of(id, 'ledger'));
   }
 
   /** What an agent was shown and replied: one value for each line. A line that is not JSON is kept as a text. */
   async transcript(id: string, contract: Path): Promise<readonly unknown[]> {
-    const lines = await this.#text(of(id, `transcript/${encodeURIComponent(contract)}`));
+    const lines = await this.#body({ method: 'GET', path: of(id, `transcript/${encodeURIComponent(contract)}`), isRepeatable: true });
     return lines.split('\n').filter((line) => line.trim() !== '').map(parsed);
   }
 
   /** A whole text that a fact of the session names. */
-  text(id: string, hash: string): Promise<string> {
-    return this.#text(of(id, `texts/${encodeURIComponent(hash)}`));
+  async text(id: string, hash: string): Promise<string> {
+    return inOrder(await this.#body({ method: 'GET', path: of(id, `texts/${encodeURIComponent(hash)}`), isRepeatable: true }));
   }
 
   /** Asks the team. Without a budget, all free money is granted. */
@@ -164,23 +152,19 @@ export class Api {
     return this.#json({ method: 'POST', path, body, isRepeatable: true, key: this.#newKey() });
   }
 
-  async #text(path: string): Promise<string> {
-    const response = await this.#send({ method: 'GET', path, isRepeatable: true });
+  async #body(sent: Sent): Promise<string> {
+    const response = await this.#send(sent);
     return response.text().catch(() => {
       throw new Problem('network', NETWORK, 0);
     });
   }
 
   async #json<T>(sent: Sent): Promise<T> {
-    const response = await this.#send(sent);
-    const text = await response.text().catch(() => {
-      throw new Problem('network', NETWORK, 0);
-    });
+    const text = await this.#body(sent);
     try {
-      return JSON.parse(text) as T;
+      return parseJson(text) as T;
     } catch {
-      const detail = 'The server’s reply can’t be read. Reload this page: the server may have been updated.';
-      throw new Problem('not_understood', detail, response.status);
+      throw new Problem('not_understood', 'The server’s reply can’t be read. Reload this page: the server may have been updated.', 200);
     }
   }
 
@@ -193,13 +177,20 @@ export class Api {
     const init: RequestInit = { method: sent.method, headers, cache: 'no-store', credentials: 'omit' };
     if (sent.body !== undefined) init.body = JSON.stringify(sent.body);
     for (let tries = 0; ; tries += 1) {
-      const response = await this.#fetch(this.base + sent.path, init).catch(() => null);
+      const signal = AbortSignal.timeout(REPLY_MS_MAX);
+      const response = await this.#fetch(sent.path, { ...init, signal }).catch(() => null);
       if (response?.ok === true) return response;
       if (response !== null) throw await problemOf(response);
       if (!sent.isRepeatable || tries >= RETRIES_MAX) throw new Problem('network', NETWORK, 0);
       await this.#sleep(RETRY_MS * 2 ** tries);
     }
   }
+}
+
+/** A random key. Not `randomUUID`, which is missing on pages without TLS. */
+export function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function of(session: string, rest?: string): string {
@@ -209,9 +200,9 @@ function of(session: string, rest?: string): string {
 
 function parsed(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line);
   } catch {
-    return line;
+    return inOrder(line);
   }
 }
 
@@ -221,7 +212,7 @@ export async function problemOf(response: Response): Promise<Problem> {
   const retryAfter = Number.isFinite(after) ? after : null;
   const body: unknown = await response.json().catch(() => null);
   if (typeof body === 'object' && body !== null && 'code' in body && 'detail' in body) {
-    return new Problem(String(body.code), String(body.detail), response.status, retryAfter);
+    return new Problem(String(body.code), inOrder(String(body.detail)), response.status, retryAfter);
   }
   return new Problem('http', `The server replied with status ${response.status}.`, response.status, retryAfter);
 }

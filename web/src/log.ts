@@ -3,13 +3,13 @@
 
 import { detailsOf, Fold, PathIndex, type Snapshot } from './fold';
 import { Moment } from './log/moment';
-import { firstWords, refusalWords, statusLine, waitsWords } from './log/words';
+import { firstWords, isolated, refusalWords, statusLine } from './log/words';
 import { follows, parseId, type Place, START } from './stream';
 import type { ActivityEvent, CastMember, Fact, HallEvent, Path, Refusal, StoredEvent, TextRef, TreeContract } from './wire';
 
 export { comparePaths, hirerOf } from './fold';
 export { Moment } from './log/moment';
-export { firstWords, listed, refusalWords, statusLine, waitsWords } from './log/words';
+export { firstWords, isolated, listed, refusalWords, waitsWords } from './log/words';
 
 /** A hire that was refused. Its id is `1.2!3` for the third refused hire of contract 1.2. */
 export interface RefusedHire {
@@ -51,20 +51,20 @@ const SNAPSHOT_EVERY = 512;
 const SNAPSHOTS_MAX = 512;
 
 export class SessionLog {
-  session: string | null = null;
   cast: readonly CastMember[] = [];
   /** Counts every change: of events, of the cast, of activities. */
   version = 0;
   readonly #events: StoredEvent[] = [];
   /** The session time of each event, never going back. */
   readonly #times: number[] = [];
-  readonly #walls: (number | null)[] = [];
   readonly #texts = new Map<string, string>();
   readonly #activities = new Map<Path, ActivityEvent>();
   readonly #refused = new Map<Path, RefusedHire[]>();
   readonly #markers: Marker[] = [];
   readonly #unknown: UnknownSeen[] = [];
   readonly #agents = new Map<Path, string>();
+  /** The invoices that were paid. */
+  readonly #paid = new Set<string>();
   #last: Place = START;
   readonly #index = new PathIndex();
   readonly #head = new Fold(undefined, this.#index);
@@ -88,29 +88,20 @@ export class SessionLog {
     return this.#events[index - 1]?.id ?? '0.0';
   }
 
-  /** How many events lead to this id, or `null` if there is no such event yet. */
-  indexOf(id: string): number | null {
-    const place = parseId(id);
-    if (place === null) return null;
-    const index = place.facts + place.account;
-    return this.idAfter(index) === id ? index : null;
-  }
-
   /** Takes an event. Returns whether it is a stored event that was not known. Throws if an event before it is missing. */
-  add(event: HallEvent, wall: number | null = null): boolean {
+  add(event: HallEvent): boolean {
     if (event.kind === 'cast') {
-      this.session = event.session;
       this.cast = event.agents;
     } else if (event.kind === 'activity') {
       return this.#act(event);
-    } else if (!this.#store(event, wall)) {
+    } else if (!this.#store(event)) {
       return false;
     }
     this.version += 1;
     return event.kind !== 'cast';
   }
 
-  #store(event: StoredEvent, wall: number | null): boolean {
+  #store(event: StoredEvent): boolean {
     const place = parseId(event.id);
     const step = place === null ? 'gap' : follows(this.#last, place);
     if (step === 'known') return false;
@@ -119,7 +110,6 @@ export class SessionLog {
     this.#last = place;
     this.#events.push(event);
     this.#times.push(Math.max(event.at ?? 0, this.#times.at(-1) ?? 0));
-    this.#walls.push(wall);
     if (event.kind === 'fact') this.#note(event.contract, event.fact, event.texts, index);
     else this.#noteAccount(event, index);
     this.#head.apply(event);
@@ -149,7 +139,7 @@ export class SessionLog {
     switch (fact.kind) {
       case 'opened':
         this.#agents.set(contract, fact.brief.agent);
-        return this.#mark(index, contract.includes('.') ? 'hire' : 'request', contract, `${fact.brief.agent} begins`);
+        return this.#mark(index, contract.includes('.') ? 'hire' : 'request', contract, `${isolated(fact.brief.agent)} begins`);
       case 'answered':
         this.#activities.delete(contract);
         return;
@@ -162,7 +152,7 @@ export class SessionLog {
       case 'closed': {
         this.#activities.delete(contract);
         const isTrouble = fact.report.outcome !== 'done';
-        const words = `${this.#agents.get(contract) ?? contract}: ${OUTCOMES[outcomeName(fact.report.outcome)]}`;
+        const words = `${isolated(this.#agents.get(contract) ?? contract)}: ${OUTCOMES[outcomeName(fact.report.outcome)]}`;
         return this.#mark(index, isTrouble ? 'failure' : 'report', contract, words);
       }
       case 'unknown':
@@ -180,6 +170,7 @@ export class SessionLog {
   }
 
   #noteAccount(event: Exclude<StoredEvent, { kind: 'fact' }>, index: number): void {
+    if (event.fact.kind === 'funded' && event.fact.payment !== null) this.#paid.add(event.fact.payment);
     if (event.fact.kind !== 'unknown') return;
     this.#unknown.push({ index, contract: null, name: event.fact.name, value: event.fact.value });
     this.#mark(index, 'unknown', null, `unknown fact: ${firstWords(event.fact.name)}`);
@@ -189,7 +180,7 @@ export class SessionLog {
     const known = this.#refused.get(hirer) ?? [];
     const why = refusalWords(reason);
     this.#refused.set(hirer, [...known, { id: `${hirer}!${known.length + 1}`, hirer, index, agent, why }]);
-    this.#mark(index, 'refusal', hirer, `${agent}: refused: ${why}`);
+    this.#mark(index, 'refusal', hirer, `${isolated(agent)}: refused: ${why}`);
   }
 
   #mark(index: number, kind: Marker['kind'], contract: Path | null, words: string): void {
@@ -255,6 +246,11 @@ export class SessionLog {
     return this.#refused.get(event.contract)?.find((hire) => hire.index === index) ?? null;
   }
 
+  /** Whether this Lightning invoice was paid. An invoice has the id of its payment. */
+  isPaid(invoice: string): boolean {
+    return this.#paid.has(invoice);
+  }
+
   get markers(): readonly Marker[] {
     return this.#markers;
   }
@@ -274,11 +270,6 @@ export class SessionLog {
     return this.#times[Math.min(index, this.length) - 1] ?? 0;
   }
 
-  /** When an event was stored or came, in milliseconds since 1970. `null` if it is not known. */
-  wallOf(index: number): number | null {
-    return this.#walls[index] ?? null;
-  }
-
   /** What the label of a contract says under its name. */
   status(contract: TreeContract, moment: Moment): string {
     if (moment.isDoubtful(contract.path)) {
@@ -287,17 +278,9 @@ export class SessionLog {
     }
     return statusLine(contract, this.excerpt(contract.report?.text ?? null));
   }
-
-  /** What a contract waits for, in plain words. */
-  waitsFor(contract: TreeContract, moment: Moment): string {
-    return waitsWords(contract.waits_for, (path) => {
-      const hire = moment.get(path);
-      return hire === null ? path : `${this.nameOf(hire)} (${path})`;
-    });
-  }
 }
 
-const OUTCOMES = { done: 'reports', failed: 'failed', cancelled: 'was stopped', exhausted: 'ran out' } as const;
+const OUTCOMES = { done: 'reports', failed: 'failed', cancelled: 'cancelled', exhausted: 'ran dry' } as const;
 
 function outcomeName(outcome: Extract<Fact, { kind: 'closed' }>['report']['outcome']): keyof typeof OUTCOMES {
   return typeof outcome === 'string' ? outcome : 'exhausted';

@@ -15,11 +15,10 @@ export type StreamState =
   /** For good: the token is not valid any more, the session does not exist, or the page closed the stream. */
   | { readonly kind: 'ended'; readonly why: Problem | null };
 
-/** An event, with the time at which the server stored it, or else at which it came here (milliseconds since 1970). */
+/** An event as it came. */
 export interface Received {
   readonly event: HallEvent;
-  readonly wall: number;
-  /** Whether the server stored the event while this stream watched. An old event has the time at which it came. */
+  /** Whether the server stored the event while this stream watched. */
   readonly isFresh: boolean;
 }
 
@@ -30,11 +29,8 @@ export interface Clock {
 }
 
 export interface StreamOptions {
-  readonly base?: string;
   readonly session: string;
   readonly token: string;
-  /** The id of the last event that is known already. */
-  readonly after?: string | null;
   readonly onEvents: (events: readonly Received[]) => void;
   readonly onState: (state: StreamState) => void;
   readonly fetch?: Fetch;
@@ -50,7 +46,8 @@ const SILENCE_MS_MAX = 40_000;
 /** A connection that lasted this long was a good one: the next pause is short again. */
 const GOOD_MS = 10_000;
 
-const FOR_GOOD: readonly number[] = [400, 401, 403, 404, 410];
+/** The statuses after which another try is of no use. */
+export const FOR_GOOD: readonly number[] = [400, 401, 403, 404, 410];
 
 /** The place of an event: how many facts, and how many facts of the account, there are after it. */
 export interface Place {
@@ -79,8 +76,8 @@ export class EventStream {
   readonly #options: StreamOptions;
   readonly #fetch: Fetch;
   readonly #clock: Clock;
-  #last: Place;
-  #lastId: string | null;
+  #last: Place = START;
+  #lastId: string | null = null;
   #state: StreamState = { kind: 'connecting' };
   #backoff = BACKOFF_MS_MIN;
   /** Ends the connection that is open, or the pause. */
@@ -94,19 +91,8 @@ export class EventStream {
     this.#options = options;
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
     this.#clock = options.clock ?? systemClock;
-    this.#lastId = options.after ?? null;
-    this.#last = (this.#lastId === null ? START : parseId(this.#lastId)) ?? START;
     this.#stopWaking = (options.onWake ?? onPageWake)(() => this.wake());
     void this.#connect();
-  }
-
-  get state(): StreamState {
-    return this.#state;
-  }
-
-  /** The id of the newest event that was handed over. */
-  get lastId(): string | null {
-    return this.#lastId;
   }
 
   /** Ends the stream. */
@@ -159,7 +145,7 @@ export class EventStream {
     if (this.#lastId !== null) headers['last-event-id'] = this.#lastId;
     const path = `/api/sessions/${encodeURIComponent(this.#options.session)}/events`;
     const init: RequestInit = { headers, cache: 'no-store', credentials: 'omit', signal: abort.signal };
-    const response = await until(abort.signal, this.#fetch((this.#options.base ?? '') + path, init));
+    const response = await until(abort.signal, this.#fetch(path, init));
     if (!response.ok) throw await problemOf(response);
     if (response.body === null) throw new Interrupted('The server sent no events.');
     this.#listen(abort);
@@ -196,7 +182,7 @@ export class EventStream {
         const event = read(frame);
         if (frame.id !== null) this.#advance(frame.id);
         if (event === null) continue;
-        batch.push({ event, wall: frame.durable ?? this.#clock.now(), isFresh: frame.durable !== null });
+        batch.push({ event, isFresh: frame.durable !== null });
       }
     } finally {
       if (batch.length > 0) this.#handOver(batch);
@@ -265,13 +251,17 @@ function read(frame: { name: string; id: string | null; data: string }): HallEve
 function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new Interrupted('The connection was closed.'));
-    if (signal.aborted) return stop();
+    if (signal.aborted) {
+      // Nobody waits for it any more, so its error is of no use.
+      promise.catch(() => undefined);
+      return stop();
+    }
     signal.addEventListener('abort', stop, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });
 }
 
-const systemClock: Clock = {
+export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, then) {
     const timer = setTimeout(then, ms);

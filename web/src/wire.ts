@@ -218,8 +218,6 @@ export interface Brief {
 export interface Report {
   readonly outcome: Outcome;
   readonly text: TextRef;
-  /** Whether the runtime put the text together, because the model gave no last text. */
-  readonly isAssembled: boolean;
   readonly output: TextRef | null;
   readonly accepted: boolean;
   readonly spent: Msat;
@@ -235,7 +233,7 @@ export type Stimulus =
   | { readonly kind: 'wrap_up' | 'cancel' };
 
 export type Ask =
-  | { readonly kind: 'model'; readonly turn: 'next' | 'last'; readonly maxTokens: number }
+  | { readonly kind: 'model'; readonly turn: 'next' | 'last' }
   | { readonly kind: 'tool'; readonly tool: string; readonly arguments: TextRef }
   | { readonly kind: 'hire'; readonly brief: Brief; readonly mode: string }
   | { readonly kind: 'check'; readonly what: TextRef }
@@ -291,7 +289,8 @@ export type Fact =
 
 export type AccountFact =
   | { readonly kind: 'opened' }
-  | { readonly kind: 'funded'; readonly money: Msat; readonly root: Path | null }
+  /** The payment of a Lightning invoice: `null` for play money. */
+  | { readonly kind: 'funded'; readonly money: Msat; readonly root: Path | null; readonly payment: string | null }
   | { readonly kind: 'granted'; readonly root: Path; readonly money: Msat }
   | { readonly kind: 'withdrawing'; readonly payment: string; readonly money: Msat }
   | { readonly kind: 'withdrawn'; readonly payment: string; readonly spent: Msat }

@@ -1,6 +1,6 @@
 // The state of a session after some of its events. A moment never changes.
 
-import { comparePaths, type Details, detailsOf, type Fold, hirerOf } from '../fold';
+import { type Details, detailsOf, type Fold } from '../fold';
 import type { Path, Tree, TreeAccount, TreeContract } from '../wire';
 
 export class Moment {
@@ -80,5 +80,3 @@ function byHirer(contracts: readonly TreeContract[]): Map<Path, TreeContract[]> 
   }
   return hires;
 }
-
-export { comparePaths, hirerOf };

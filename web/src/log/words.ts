@@ -15,6 +15,11 @@ export function firstWords(text: string, most = EXCERPT_CHARS_MAX): string {
   return letters.length > most ? `${letters.slice(0, most).join('').trimEnd()}…` : line;
 }
 
+/** A name inside a sentence: a name that is written from right to left does not turn the sentence around. */
+export function isolated(name: string): string {
+  return `\u2068${name}\u2069`;
+}
+
 /** What a contract waits for: `the reports of 1.1 and 1.2`. Empty if it waits for nothing. */
 export function waitsWords(waits: readonly Waits[], nameOf: (path: Path) => string = (path) => path): string {
   const words: string[] = [];
@@ -62,11 +67,14 @@ export function statusLine(contract: TreeContract, report: string | null): strin
     case 'ran_dry':
       return `${ranOut(contract)} at ${satsUp(spent)} sat`;
     case 'failed':
-      return report === null || report.trim() === '' ? 'failed' : `failed: ${firstWords(report)}`;
+      return report === null || report.trim() === '' ? 'failed' : `failed: ${firstWords(report.replace(FROM_PROVIDER, ''))}`;
     case 'cancelled':
       return `cancelled at ${satsUp(spent)} sat`;
   }
 }
+
+/** Which provider failed, before why: a label has no room for it. `crates/agent/src/model.rs` has the words. */
+const FROM_PROVIDER = /^(?:\S+ refused|\S+ can't be reached|did not get a complete reply from \S+|the prompt is too long for \S+): (?:HTTP \d+: )?/u;
 
 function waitsBriefly(waits: readonly Waits[]): string {
   const hires = waits.filter((wait) => wait.kind === 'hire').length;

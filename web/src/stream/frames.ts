@@ -14,7 +14,7 @@ export interface Frame {
 const FRAME_MAX = 8 * 1024 * 1024;
 
 /** A stream that is not one of server-sent events. */
-export class BadStream extends Error {}
+class BadStream extends Error {}
 
 export class FrameReader {
   // `ignoreBOM: false` drops a byte order mark at the start, as the format demands.

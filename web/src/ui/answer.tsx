@@ -1,5 +1,6 @@
 // How a request ends: the answer, the reports that it rests on, and the bill.
 import type { Api } from '../api';
+import { isolated } from '../log';
 import { satDigits, sats } from '../money';
 import type { Ledger, RequestView, SessionView, TextRef } from '../wire';
 import { TextOf } from './details';
@@ -10,7 +11,7 @@ import type { AgentView } from './model';
 interface Props {
   readonly api: Api;
   readonly session: string;
-  readonly view: SessionView | null;
+  readonly view: SessionView;
   readonly agents: readonly AgentView[];
   readonly ledger: Ledger | null;
   readonly excerpt: (text: TextRef) => string | null;
@@ -19,7 +20,7 @@ interface Props {
 }
 
 export function AnswerView(props: Props) {
-  const requests = [...(props.view?.requests ?? [])].reverse();
+  const requests = [...props.view.requests].reverse();
   if (requests.length === 0) return <p class="empty">Nothing has been asked yet.</p>;
   return (
     <div class="answer">
@@ -53,14 +54,14 @@ function RequestAnswer({ api, session, view, agents, ledger, excerpt, nameOf, on
           <p class="quiet-text">{root === null || root.isLive ? 'The team is at work. Its answer will be here.' : 'This request ended without an answer.'}</p>
         ) : (
           <div class="report-box">
-            <TextOf api={api} session={session} text={text} excerpt={request.answer?.excerpt ?? excerpt(text)} />
+            <TextOf key={text.hash} api={api} session={session} text={text} excerpt={request.answer?.excerpt ?? excerpt(text)} />
           </div>
         )}
       </section>
       {reports.length > 0 && (
         <section aria-label="Evidence">
           <h3>Evidence</h3>
-          <p class="hint">The reports that {root?.name ?? 'the first agent'} was given.</p>
+          <p class="hint">The reports that {root === null ? 'the first agent' : isolated(root.name)} was given.</p>
           {reports.map((agent) => (
             <details class="evidence" key={agent.id}>
               <summary>
@@ -72,9 +73,9 @@ function RequestAnswer({ api, session, view, agents, ledger, excerpt, nameOf, on
                 <span class="tree-money">{sats(agent.money?.spent ?? 0)}</span>
               </summary>
               <div>
-                {agent.contract?.report && <TextOf api={api} session={session} text={agent.contract.report.text} excerpt={excerpt(agent.contract.report.text)} />}
+                {agent.contract?.report && <TextOf key={agent.contract.report.text.hash} api={api} session={session} text={agent.contract.report.text} excerpt={excerpt(agent.contract.report.text)} />}
                 <button type="button" class="small" onClick={() => onSelect(agent.id)}>
-                  Show {agent.name}
+                  Show {isolated(agent.name)}
                 </button>
               </div>
             </details>
@@ -84,7 +85,7 @@ function RequestAnswer({ api, session, view, agents, ledger, excerpt, nameOf, on
       <section aria-label="Bill of this request">
         <h3>Bill</h3>
         <p class="bill-sum">
-          <b>{satDigits(spent)}</b> of {sats(request.granted_msat)} spent {view?.money === 'play' && <span class="play">play money</span>}
+          <b>{satDigits(spent)}</b> of {sats(request.granted_msat)} spent {view.money === 'play' && <span class="play">play money</span>}
         </p>
         {lines.length > 0 && <Bill lines={lines} nameOf={nameOf} onSelect={onSelect} />}
       </section>

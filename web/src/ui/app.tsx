@@ -16,8 +16,7 @@ type SessionPage = typeof import('./session_page').SessionPage;
 function takeRoute(vault: Vault): Route {
   const route = parseHash(window.location.hash);
   if (route.page === 'session' && route.token !== null) {
-    // Another token may allow something else.
-    if (vault.find(route.session)?.token !== route.token) vault.remember(route.session, { token: route.token, role: 'unknown' });
+    vault.takeToken(route.session, route.token);
     window.history.replaceState(null, '', `${window.location.pathname}${window.location.search}${sessionHash(route.session)}`);
   }
   return route;

@@ -1,23 +1,32 @@
 // Ask the hall: choose a team, write a question, set a budget.
 import { useRef, useState } from 'preact/hooks';
-import { Api } from '../api';
+import { Api, newKey } from '../api';
 import { readSats, satsUp } from '../money';
 import type { Offer, SessionMade } from '../wire';
 import { Backdrop } from './backdrop';
 import { Bar } from './bar';
 import { useShared } from './context';
-import { keyedApi, newKey, ProblemBox, useAction } from './problem';
+import { Field } from './parts';
+import { keyedApi, ProblemBox, useAction } from './problem';
 import { sessionHash } from './route';
-import { useOffers } from './start';
+import { payAndAsk, useOffers } from './start';
 
 /** The server takes no longer task. */
-export const TASK_BYTES_MAX = 64 * 1024;
+const TASK_BYTES_MAX = 64 * 1024;
+
+/** Reads a question that a person typed. A text that can't be asked gives the reason. */
+export function readTask(typed: string): { readonly task: string } | { readonly wrong: string } {
+  const task = typed.trim();
+  if (task === '') return { wrong: 'Write a question.' };
+  if (new TextEncoder().encode(task).length > TASK_BYTES_MAX) return { wrong: 'The question is too long: at most 64 KiB.' };
+  return { task };
+}
 
 export function costWords(offer: Offer): string {
   const { cost } = offer;
   if (cost === null) return 'No request has been paid here yet.';
-  const many = cost.requests === 1 ? 'one request' : `${cost.requests} requests`;
-  return `${many} so far: half cost up to ${satsUp(cost.median_msat)} sat, 9 of 10 up to ${satsUp(cost.percentile_90_msat)} sat`;
+  if (cost.requests === 1) return `One request so far: it cost ${satsUp(cost.median_msat)} sat.`;
+  return `${cost.requests} requests so far: half cost up to ${satsUp(cost.median_msat)} sat, 9 of 10 up to ${satsUp(cost.percentile_90_msat)} sat`;
 }
 
 function OfferCard({ offer, isChosen, onChoose }: { offer: Offer; isChosen: boolean; onChoose: () => void }) {
@@ -66,16 +75,15 @@ export function Ask() {
 
   const ask = () => {
     if (offer === null) return;
-    const words = task.trim();
+    const asked = readTask(task);
     const read = readSats(amount);
     const found: typeof wrong = {};
-    if (words === '') found.task = 'Write a question.';
-    else if (new TextEncoder().encode(words).length > TASK_BYTES_MAX) found.task = 'The question is too long: at most 64 KiB.';
+    if ('wrong' in asked) found.task = asked.wrong;
     if ('wrong' in read) found.amount = read.wrong;
     if (offer.needs_operator && operator.trim() === '') found.operator = 'This team needs the operator’s token.';
     setWrong(found);
-    if (Object.keys(found).length > 0 || 'wrong' in read) return;
-    const budget = read.sats;
+    if (Object.keys(found).length > 0 || 'wrong' in asked || 'wrong' in read) return;
+    const [words, budget] = [asked.task, read.sats];
     action.run(async (key) => {
       const secret = offer.needs_operator ? operator.trim() : null;
       if (secret !== null) vault.setOperator(secret);
@@ -89,11 +97,7 @@ export function Ask() {
         needsOperator: offer.needs_operator,
         pending: session.money === 'real' ? { task: words, budgetSats: budget, key: newKey() } : null,
       });
-      if (session.money === 'play') {
-        const api = keyedApi(secret ?? session.owner_token, key);
-        await api.settle(session.session, session.invoice.invoice);
-        await api.request(session.session, words, budget);
-      }
+      if (session.money === 'play') await payAndAsk(keyedApi(secret ?? session.owner_token, key), made, words, budget);
       go(sessionHash(session.session));
     });
   };
@@ -134,24 +138,30 @@ export function Ask() {
             </fieldset>
             {offer.needs_operator && (
               <div class="field">
-                <label for="operator">Operator’s token</label>
-                <input
+                <Field
                   id="operator"
-                  type="password"
-                  autocomplete="off"
-                  value={operator}
-                  aria-describedby="operator-hint"
-                  aria-invalid={wrong.operator !== undefined}
-                  onInput={(event) => {
-                    setOperator(event.currentTarget.value);
-                    change();
-                  }}
-                />
-                <p class="hint" id="operator-hint">
-                  {wrong.operator !== undefined && <WrongWords words={wrong.operator} />}
-                  This team uses a model that somebody pays for, while the session is in play money. Only the operator of this server may use it. The token is in the file that
-                  guildhall serve prints. It stays in this tab.
-                </p>
+                  label="Operator’s token"
+                  hint={
+                    <>
+                      {wrong.operator !== undefined && <WrongWords words={wrong.operator} />}
+                      This team uses a model that somebody pays for, while the session is in play money. Only the operator of this server may use it. The token is in the file
+                      that guildhall serve prints. It stays in this tab.
+                    </>
+                  }
+                >
+                  <input
+                    id="operator"
+                    type="password"
+                    autocomplete="off"
+                    value={operator}
+                    aria-describedby="operator-hint"
+                    aria-invalid={wrong.operator !== undefined}
+                    onInput={(event) => {
+                      setOperator(event.currentTarget.value);
+                      change();
+                    }}
+                  />
+                </Field>
               </div>
             )}
             <div class="field">
@@ -205,7 +215,7 @@ export function Ask() {
                 </div>
                 <p class="hint" id="amount-hint">
                   {wrong.amount !== undefined && <WrongWords words={wrong.amount} />}
-                  The team never spends more than this. What it does not use stays in your session.
+                  The team never spends more than this. What it does not use stays in your session. 1 sat is a hundred-millionth of a bitcoin.
                 </p>
               </div>
             </div>

@@ -99,7 +99,7 @@ export function Backdrop() {
             <ellipse class="bd-brass" cy={-ring.lift} rx={ring.x} ry={ring.y} />
           </g>
         ))}
-        <ellipse class="bd-wash" rx={outer.x} ry={outer.y} fill="url(#bd-light)" />
+        <ellipse rx={outer.x} ry={outer.y} fill="url(#bd-light)" />
         {SECTORS.map((_, sector) => (
           <Stair turn={sector * 60 + 30} />
         ))}

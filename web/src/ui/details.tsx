@@ -1,14 +1,16 @@
 // One contract: its state, its money, its task, its transcript, and what its owner can do with it.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Api, Problem } from '../api';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Api } from '../api';
+import { isolated } from '../log';
 import { satDigits, sats } from '../money';
 import type { TextRef } from '../wire';
 import { LookBadge, ZONE_WORDS, ZoneGlyph } from './icons';
 import { Folded } from './markdown_view';
 import type { AgentView } from './model';
 import { Parts } from './parts';
-import { asProblem, ProblemBox } from './problem';
-import { readTranscript, type Call, type Turn } from './transcript';
+import { ProblemBox } from './problem';
+import { useReloaded } from './reload';
+import { readTranscript, type Call, type Speaker, type Turn } from './transcript';
 
 export type Order = 'stop' | 'wrap_up' | 'message' | 'top_up';
 
@@ -62,7 +64,7 @@ export function Details(props: Props) {
           <dt>Hired by</dt>
           <dd>
             {hirer === null ? (
-              'you'
+              (agent.hirer ?? 'the owner of the session')
             ) : (
               <button type="button" class="link" onClick={() => onSelect(hirer.id)}>
                 {hirer.name}
@@ -128,11 +130,11 @@ function Purse({ money }: { money: NonNullable<AgentView['money']> }) {
 
 type BodyProps = Props & { readonly agent: AgentView; readonly contract: NonNullable<AgentView['contract']> };
 
-function Body({ api, session, agent, contract, facts, version, canOrder, excerpt, onSelect, onOrder }: BodyProps) {
+function Body({ api, session, agent, agents, contract, facts, version, canOrder, excerpt, onSelect, onOrder }: BodyProps) {
   return (
     <>
       {canOrder && agent.isLive && (
-        <div class="orders" role="group" aria-label={`Orders for ${agent.name}`}>
+        <div class="orders" role="group" aria-label={`Orders for ${isolated(agent.name)}`}>
           <button type="button" class="small" onClick={() => onOrder('message', agent.id)}>
             Message
           </button>
@@ -149,18 +151,18 @@ function Body({ api, session, agent, contract, facts, version, canOrder, excerpt
       )}
       <section aria-label="Task">
         <h3>Task</h3>
-        <TextOf api={api} session={session} text={contract.task} excerpt={excerpt(contract.task)} />
+        <TextOf key={contract.task.hash} api={api} session={session} text={contract.task} excerpt={excerpt(contract.task)} />
       </section>
       {contract.report !== null && (
         <section aria-label="Report">
-          <h3>{contract.state === 'cancelled' ? 'What it had when it was stopped' : 'Report'}</h3>
+          <h3>{contract.state === 'cancelled' ? 'What it had when it was cancelled' : 'Report'}</h3>
           {!contract.report.accepted && contract.state === 'done' && <p class="small-text look-ran_dry">A check of this report failed.</p>}
-          <TextOf api={api} session={session} text={contract.report.text} excerpt={excerpt(contract.report.text)} />
+          <TextOf key={contract.report.text.hash} api={api} session={session} text={contract.report.text} excerpt={excerpt(contract.report.text)} />
         </section>
       )}
       <section aria-label="Transcript">
         <h3>Transcript</h3>
-        <TranscriptView api={api} session={session} contract={agent.id} facts={facts} version={version} onSelect={onSelect} />
+        <TranscriptView api={api} session={session} contract={agent.id} facts={facts} version={version} nameOf={(id) => agents.get(id)?.name ?? id} onSelect={onSelect} />
       </section>
     </>
   );
@@ -169,74 +171,36 @@ function Body({ api, session, agent, contract, facts, version, canOrder, excerpt
 const texts = new Map<string, string>();
 const TEXTS_MAX = 300;
 
+/** As many characters of a text come with its fact. A longer text is cut there, and `…` follows. */
+const EXCERPT_CHARS_MAX = 280;
+
+export function isWholeText(excerpt: string, bytes: number): boolean {
+  return [...excerpt].length <= EXCERPT_CHARS_MAX && new TextEncoder().encode(excerpt).length === bytes;
+}
+
 /** A whole text: the beginning that came with the fact at once, the rest from the server. */
 export function TextOf({ api, session, text, excerpt }: { api: Api; session: string; text: TextRef; excerpt: string | null }) {
   // A text that is stored under a hash never changes.
   const key = `${session} ${text.hash}`;
-  const isWhole = excerpt !== null && new TextEncoder().encode(excerpt).length === text.bytes;
-  const [words, setWords] = useState<string | null>(() => texts.get(key) ?? null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    const known = isWhole ? excerpt : texts.get(key);
-    setProblem(null);
-    setWords(known ?? null);
-    if (known !== undefined) return;
-    let isGone = false;
-    api.text(session, text.hash).then(
-      (whole) => {
-        if (texts.size >= TEXTS_MAX) texts.clear();
-        texts.set(key, whole);
-        if (!isGone) setWords(whole);
-      },
-      (error: unknown) => {
-        if (!isGone) setProblem(asProblem(error));
-      },
-    );
-    return () => {
-      isGone = true;
-    };
-  }, [api, key, isWhole, tries]);
-  const shown = words ?? excerpt;
+  const known = excerpt !== null && isWholeText(excerpt, text.bytes) ? excerpt : (texts.get(key) ?? null);
+  const load = async (): Promise<string> => {
+    const whole = await api.text(session, text.hash);
+    if (texts.size >= TEXTS_MAX) texts.clear();
+    texts.set(key, whole);
+    return whole;
+  };
+  const { value, problem, retry } = useReloaded(key, 0, 0, known === null ? load : null);
+  const shown = known ?? value ?? excerpt;
   return (
     <>
       {shown !== null && (shown.trim() === '' ? <p class="quiet-text">The text is empty.</p> : <Folded text={shown} />)}
       {shown === null && problem === null && <p class="quiet-text">Loading…</p>}
-      {problem !== null && <ProblemBox problem={problem} onRetry={() => setTries(tries + 1)} />}
+      {problem !== null && <ProblemBox problem={problem} onRetry={retry} />}
     </>
   );
 }
 
 const REFRESH_MS = 700;
-
-function useTranscript(api: Api, session: string, contract: string, version: number) {
-  const [state, setState] = useState<{ contract: string; lines: readonly unknown[] | null; problem: Problem | null }>({ contract, lines: null, problem: null });
-  const last = useRef(0);
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    let isGone = false;
-    const isOther = state.contract !== contract;
-    if (isOther) setState({ contract, lines: null, problem: null });
-    // Facts may come in bursts: at most one request in each pause.
-    const pause = isOther ? 0 : Math.max(0, last.current + REFRESH_MS - performance.now());
-    const timer = setTimeout(() => {
-      last.current = performance.now();
-      api.transcript(session, contract).then(
-        (lines) => {
-          if (!isGone) setState({ contract, lines, problem: null });
-        },
-        (error: unknown) => {
-          if (!isGone) setState((before) => ({ ...before, problem: asProblem(error) }));
-        },
-      );
-    }, pause);
-    return () => {
-      isGone = true;
-      clearTimeout(timer);
-    };
-  }, [api, session, contract, version, tries]);
-  return { ...state, retry: () => setTries(tries + 1) };
-}
 
 function isBefore(line: unknown, facts: number): boolean {
   const stored = typeof line === 'object' && line !== null && 'stored' in line ? line.stored : null;
@@ -246,8 +210,18 @@ function isBefore(line: unknown, facts: number): boolean {
 
 const TURNS_STEP = 60;
 
-function TranscriptView({ api, session, contract, facts, version, onSelect }: { api: Api; session: string; contract: string; facts: number; version: number; onSelect: (id: string) => void }) {
-  const { lines, problem, retry } = useTranscript(api, session, contract, version);
+interface TranscriptProps {
+  readonly api: Api;
+  readonly session: string;
+  readonly contract: string;
+  readonly facts: number;
+  readonly version: number;
+  readonly nameOf: (id: string) => string;
+  readonly onSelect: (id: string) => void;
+}
+
+function TranscriptView({ api, session, contract, facts, version, nameOf, onSelect }: TranscriptProps) {
+  const { value: lines, problem, retry } = useReloaded(contract, version, REFRESH_MS, () => api.transcript(session, contract));
   const turns = useMemo(() => (lines === null ? [] : readTranscript(lines.filter((line) => isBefore(line, facts)))), [lines, facts]);
   const [shown, setShown] = useState(TURNS_STEP);
   useEffect(() => setShown(TURNS_STEP), [contract]);
@@ -259,7 +233,7 @@ function TranscriptView({ api, session, contract, facts, version, onSelect }: { 
       <ol class="turns">
         {turns.slice(0, shown).map((turn) => (
           <li key={turn.id} class={`turn turn-${turn.kind}`}>
-            <TurnView turn={turn} onSelect={onSelect} />
+            <TurnView turn={turn} nameOf={nameOf} onSelect={onSelect} />
           </li>
         ))}
       </ol>
@@ -287,7 +261,20 @@ const NOTE_WORDS: Readonly<Record<string, string>> = {
   cut: 'Cut',
 };
 
-function TurnView({ turn, onSelect }: { turn: Turn; onSelect: (id: string) => void }) {
+function shownWords(from: Speaker | null, nameOf: (id: string) => string): string {
+  switch (from?.kind) {
+    case 'owner':
+      return 'Message from the owner';
+    case 'contract':
+      return `Message from ${isolated(nameOf(from.path))}`;
+    case 'runtime':
+      return 'Reminder from the runtime';
+    case undefined:
+      return 'Was shown';
+  }
+}
+
+function TurnView({ turn, nameOf, onSelect }: { turn: Turn; nameOf: (id: string) => string; onSelect: (id: string) => void }) {
   switch (turn.kind) {
     case 'task':
       return (
@@ -299,7 +286,7 @@ function TurnView({ turn, onSelect }: { turn: Turn; onSelect: (id: string) => vo
     case 'shown':
       return (
         <>
-          <p class="turn-who">Was shown</p>
+          <p class="turn-who">{shownWords(turn.from, nameOf)}</p>
           <Folded text={turn.text} />
         </>
       );
@@ -311,7 +298,7 @@ function TurnView({ turn, onSelect }: { turn: Turn; onSelect: (id: string) => vo
           </p>
           {turn.text.trim() !== '' && <Folded text={turn.text} />}
           {turn.calls.map((call) => (
-            <CallView call={call} onSelect={onSelect} />
+            <CallView call={call} nameOf={nameOf} onSelect={onSelect} />
           ))}
           {turn.text.trim() === '' && turn.calls.length === 0 && <p class="quiet-text">The reply is empty.</p>}
         </>
@@ -334,13 +321,13 @@ function TurnView({ turn, onSelect }: { turn: Turn; onSelect: (id: string) => vo
   }
 }
 
-function CallView({ call, onSelect }: { call: Call; onSelect: (id: string) => void }) {
+function CallView({ call, nameOf, onSelect }: { call: Call; nameOf: (id: string) => string; onSelect: (id: string) => void }) {
   const [first] = call.input;
   const hint = first === undefined ? '' : first[1].replace(/\s+/g, ' ').slice(0, 90);
   return (
     <details class="call">
       <summary>
-        <span class="call-name">{call.hired === null ? call.name : `hired ${call.hired}`}</span>
+        <span class="call-name">{call.hired === null ? call.name : `hired ${isolated(nameOf(call.hired))}`}</span>
         <span class="call-hint" dir="auto">
           {hint}
         </span>

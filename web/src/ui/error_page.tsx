@@ -3,6 +3,7 @@ import type { Problem } from '../api';
 import { Backdrop } from './backdrop';
 import { Bar } from './bar';
 import { useShared } from './context';
+import { Field } from './parts';
 
 const TITLES: Readonly<Record<number, string>> = {
   401: 'This link does not open the session',
@@ -77,11 +78,9 @@ export function NoToken({ session }: { session: string }) {
             if (token !== '') go(`#/s/${encodeURIComponent(session)}?k=${encodeURIComponent(token)}`);
           }}
         >
-          <label for="token">Token</label>
-          <input id="token" name="token" type="password" autocomplete="off" aria-describedby="token-hint" />
-          <p class="hint" id="token-hint">
-            It begins with gh_. It stays in this tab.
-          </p>
+          <Field id="token" label="Token" hint="It begins with gh_. It stays in this tab.">
+            <input id="token" name="token" type="password" autocomplete="off" aria-describedby="token-hint" />
+          </Field>
           <div class="row">
             <button type="submit" class="primary">
               Open the session

@@ -2,15 +2,18 @@
 import { useState } from 'preact/hooks';
 import { readSats, sats } from '../money';
 import type { Invoice, SessionView } from '../wire';
-import { TASK_BYTES_MAX, WrongWords } from './ask';
+import { readTask, WrongWords } from './ask';
 import { useShared } from './context';
-import { Dialog } from './parts';
+import { MoneyFacts } from './ledger';
+import { isAtWork } from './model';
+import { Copy, Dialog, Field } from './parts';
 import { AmountForm, Pay } from './pay';
 import { keyedApi, ProblemBox, useAction } from './problem';
+import { linkWithToken } from './route';
 import type { SessionStore } from './session_store';
 
 /** An invoice with the actions that belong to it. */
-function InvoiceView({ store, view, invoice }: { store: SessionStore; view: SessionView; invoice: Invoice }) {
+function InvoiceView({ store, view, invoice, onMade }: { store: SessionStore; view: SessionView; invoice: Invoice; onMade?: (invoice: Invoice) => void }) {
   const settle = useAction();
   const renew = useAction();
   const onSettle = () =>
@@ -20,8 +23,9 @@ function InvoiceView({ store, view, invoice }: { store: SessionStore; view: Sess
     });
   const onNew = () =>
     renew.run(async (key) => {
-      await keyedApi(store.token, key).fund(store.session, Math.ceil(invoice.amount_msat / 1000));
+      const made = await keyedApi(store.token, key).fund(store.session, Math.ceil(invoice.amount_msat / 1000));
       store.refreshView(0);
+      onMade?.(made);
     });
   return (
     <>
@@ -54,7 +58,7 @@ export function Unpaid({ store, view }: { store: SessionStore; view: SessionView
         </section>
       );
     }
-    return <NextQuestion store={store} view={view} onFund={null} />;
+    return <NextQuestion store={store} view={view} firstTask={pending?.task ?? ''} onFund={null} />;
   }
   return (
     <section class="float card" aria-label="Payment">
@@ -64,18 +68,21 @@ export function Unpaid({ store, view }: { store: SessionStore; view: SessionView
           Then the team is asked: <b dir="auto">{pending.task.slice(0, 300)}</b>
         </p>
       )}
-      {invoice === null ? <FundForm store={store} view={view} /> : <InvoiceView store={store} view={view} invoice={invoice} key={invoice.invoice} />}
+      {pending !== null && invoice === null && <p>The invoice has expired. If you paid it, the money still counts.</p>}
+      {invoice === null ? <FundForm store={store} view={view} firstSats={pending?.budgetSats ?? FIRST_SATS} /> : <InvoiceView store={store} view={view} invoice={invoice} key={invoice.invoice} />}
     </section>
   );
 }
 
-function FundForm({ store, view, onMade }: { store: SessionStore; view: SessionView; onMade?: (invoice: string) => void }) {
+const FIRST_SATS = 500;
+
+function FundForm({ store, view, firstSats, onMade }: { store: SessionStore; view: SessionView; firstSats: number; onMade?: (invoice: Invoice) => void }) {
   const action = useAction();
   return (
     <AmountForm
       words={view.money === 'play' ? 'Add play money' : 'Make an invoice'}
       label="Amount"
-      first="500"
+      first={String(firstSats)}
       max={null}
       hint={view.money === 'play' ? 'Play money costs nothing.' : 'You get a Lightning invoice to pay.'}
       action={action}
@@ -85,7 +92,7 @@ function FundForm({ store, view, onMade }: { store: SessionStore; view: SessionV
           const made = await api.fund(store.session, amount);
           if (view.money === 'play') await api.settle(store.session, made.invoice);
           store.refreshView(0);
-          onMade?.(made.invoice);
+          onMade?.(made);
         })
       }
     />
@@ -94,16 +101,17 @@ function FundForm({ store, view, onMade }: { store: SessionStore; view: SessionV
 
 /** Adds money: one click for play money, an invoice for real money. */
 export function FundDialog({ store, view, onClose }: { store: SessionStore; view: SessionView; onClose: () => void }) {
-  const [made, setMade] = useState<string | null>(null);
-  const invoice = view.invoices.find((known) => known.invoice === made) ?? null;
-  const isPaid = made !== null && (view.money === 'play' || invoice?.state === 'paid' || (invoice === null && view.money === 'real'));
+  const [made, setMade] = useState<Invoice | null>(null);
+  // The server lists only open invoices: one that is not listed may be new, or expired.
+  const invoice = made === null ? null : (view.invoices.find((known) => known.invoice === made.invoice) ?? made);
+  const isPaid = made !== null && (view.money === 'play' || store.log.isPaid(made.invoice));
   return (
     <Dialog title="Add money" onClose={onClose}>
       <p>
         The session has {sats(view.free_msat)} free. {view.money === 'play' && <span class="play">play money</span>}
       </p>
-      {made === null && <FundForm store={store} view={view} onMade={setMade} />}
-      {made !== null && !isPaid && invoice !== null && <InvoiceView store={store} view={view} invoice={invoice} />}
+      {made === null && <FundForm store={store} view={view} firstSats={FIRST_SATS} onMade={setMade} />}
+      {invoice !== null && !isPaid && <InvoiceView store={store} view={view} invoice={invoice} key={invoice.invoice} onMade={setMade} />}
       {isPaid && (
         <div class="actions" role="status">
           <p>The money is there.</p>
@@ -121,7 +129,6 @@ export function MoneyDialog({ store, view, onClose, onFund }: { store: SessionSt
   const action = useAction();
   const [invoice, setInvoice] = useState('');
   const [told, setTold] = useState<string | null>(null);
-  const isAtWork = view.state === 'works' || view.state === 'awaits_person';
   const refund = () =>
     action.run(async (key) => {
       const back = await keyedApi(store.token, key).refund(store.session, view.money === 'play' ? undefined : invoice.trim());
@@ -131,40 +138,18 @@ export function MoneyDialog({ store, view, onClose, onFund }: { store: SessionSt
   const open = newestUnpaid(view);
   return (
     <Dialog title="Money" onClose={onClose}>
-      <dl class="facts-list">
-        <div>
-          <dt>Free</dt>
-          <dd>
-            {sats(view.free_msat)} {view.money === 'play' && <span class="play">play money</span>}
-          </dd>
-        </div>
-        <div>
-          <dt>At work</dt>
-          <dd>{sats(view.at_work_msat)}</dd>
-        </div>
-        <div>
-          <dt>Spent</dt>
-          <dd>{sats(view.spent_msat)}</dd>
-        </div>
-        {view.withdrawn_msat > 0 && (
-          <div>
-            <dt>Paid back</dt>
-            <dd>{sats(view.withdrawn_msat)}</dd>
-          </div>
-        )}
-      </dl>
+      <MoneyFacts view={view} />
       {open !== null && view.requests.length > 0 && <InvoiceView store={store} view={view} invoice={open} key={open.invoice} />}
       <div class="row">
         <button type="button" class="primary" onClick={onFund}>
           Add money
         </button>
       </div>
-      {view.free_msat > 0 && !isAtWork && (
+      {view.free_msat > 0 && !isAtWork(view) && (
         <section class="field" aria-label="Get the rest back">
           <h3>Get the rest back</h3>
           {view.money === 'real' && (
-            <>
-              <label for="refund">Lightning invoice that you want to be paid</label>
+            <Field id="refund" label="Lightning invoice that you want to be paid" hint={`At most ${sats(view.payable_msat)} can be paid: a part is kept for the fee of the payment.`}>
               <input
                 id="refund"
                 type="text"
@@ -176,13 +161,9 @@ export function MoneyDialog({ store, view, onClose, onFund }: { store: SessionSt
                   action.reset();
                 }}
               />
-              <p class="hint" id="refund-hint">
-                At most {sats(view.payable_msat)} can be paid: a part is kept for the fee of the payment.
-              </p>
-            </>
+            </Field>
           )}
           {action.problem !== null && <ProblemBox problem={action.problem} onRetry={refund} />}
-          {told !== null && <p role="status">{told}</p>}
           <div>
             <button type="button" disabled={action.isBusy || (view.money === 'real' && invoice.trim() === '')} onClick={refund}>
               {view.money === 'play' ? `Give ${sats(view.free_msat)} back` : 'Pay back'}
@@ -190,28 +171,52 @@ export function MoneyDialog({ store, view, onClose, onFund }: { store: SessionSt
           </div>
         </section>
       )}
-      {isAtWork && <p class="hint">The rest can be paid back when the work has ended.</p>}
+      {told !== null && <p role="status">{told}</p>}
+      {isAtWork(view) && <p class="hint">The rest can be paid back when the work has ended.</p>}
+      {view.role === 'owner' && <OwnLink session={store.session} token={store.token} />}
     </Dialog>
   );
 }
 
+/** The token of the owner is only in this tab: whoever closes it without this link loses the money. */
+function OwnLink({ session, token }: { session: string; token: string }) {
+  const link = linkWithToken(window.location.origin + window.location.pathname, session, token);
+  return (
+    <section class="field" aria-label="Your own link">
+      <h3>Your own link</h3>
+      <p>Whoever has it can spend this money. Keep it to open the session again after this tab is closed.</p>
+      <div>
+        <Copy text={link} label="Copy your link" />
+      </div>
+      <details>
+        <summary>Show it</summary>
+        <p class="request-text" tabIndex={0} role="group" aria-label="Your own link">
+          {link}
+        </p>
+      </details>
+    </section>
+  );
+}
+
 /** A line for the next question of the conversation. */
-export function NextQuestion({ store, view, onFund }: { store: SessionStore; view: SessionView; onFund: (() => void) | null }) {
+export function NextQuestion({ store, view, firstTask = '', onFund }: { store: SessionStore; view: SessionView; firstTask?: string; onFund: (() => void) | null }) {
+  const { vault } = useShared();
   const action = useAction();
   const free = Math.floor(view.free_msat / 1000);
-  const [task, setTask] = useState('');
+  const [task, setTask] = useState(firstTask);
   const [typed, setTyped] = useState<string | null>(null);
   const [wrong, setWrong] = useState<string | null>(null);
   const amount = typed ?? String(free);
   const send = () => {
-    const words = task.trim();
+    const asked = readTask(task);
     const read = readSats(amount);
-    if (words === '') return setWrong('Write a question.');
-    if (new TextEncoder().encode(words).length > TASK_BYTES_MAX) return setWrong('The question is too long: at most 64 KiB.');
+    if ('wrong' in asked) return setWrong(asked.wrong);
     if ('wrong' in read) return setWrong(read.wrong);
     setWrong(null);
     action.run(async (key) => {
-      await keyedApi(store.moneyToken, key).request(store.session, words, read.sats);
+      await keyedApi(store.moneyToken, key).request(store.session, asked.task, read.sats);
+      // A question that waited for its payment is not asked a second time.
+      vault.remember(store.session, { pending: null });
       setTask('');
       setTyped(null);
       store.goLive();

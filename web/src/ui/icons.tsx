@@ -53,7 +53,7 @@ function Shape({ path, size, view }: { path: string; size: number; view: number 
   );
 }
 
-export function LookGlyph({ look, size = 11 }: { look: Look; size?: number }) {
+function LookGlyph({ look, size = 11 }: { look: Look; size?: number }) {
   return <Shape path={LOOKS[look]} size={size} view={12} />;
 }
 
@@ -73,9 +73,7 @@ const SIGNS = {
   sun: 'M8 4.6a3.4 3.4 0 1 0 .01 0ZM7.3.8H8.7V3H7.3ZM7.3 13H8.7V15.2H7.3ZM.8 7.3H3V8.7H.8ZM13 7.3H15.2V8.7H13ZM2.4 3.4 3.4 2.4 5 4 4 5ZM11 12 12 11 13.6 12.6 12.6 13.6ZM2.4 12.6 4 11 5 12 3.4 13.6ZM11 4 12.6 2.4 13.6 3.4 12 5Z',
   play: 'M4 2.5 13 8 4 13.5Z',
   pause: 'M3.5 2.5H6.5V13.5H3.5ZM9.5 2.5H12.5V13.5H9.5Z',
-  start: 'M2.5 2.5H4.5V13.5H2.5ZM13.5 2.5V13.5L5.5 8Z',
   link: 'M6.6 9.4A3.4 3.4 0 0 1 6.6 4.6L8.8 2.4A3.4 3.4 0 0 1 13.6 7.2L12.1 8.7 11 7.6 12.5 6.1A1.8 1.8 0 0 0 9.9 3.5L7.7 5.7A1.8 1.8 0 0 0 7.7 8.3ZM9.4 6.6A3.4 3.4 0 0 1 9.4 11.4L7.2 13.6A3.4 3.4 0 0 1 2.4 8.8L3.9 7.3 5 8.4 3.5 9.9A1.8 1.8 0 0 0 6.1 12.5L8.3 10.3A1.8 1.8 0 0 0 8.3 7.7Z',
-  back: 'M7 2.6 8.1 3.7 4.6 7.2H14V8.8H4.6L8.1 12.3 7 13.4 1.6 8Z',
   frame: 'M1.5 1.5H6V3H3V6H1.5ZM10 1.5H14.5V6H13V3H10ZM1.5 10H3V13H6V14.5H1.5ZM13 10H14.5V14.5H10V13H13Z',
 } as const;
 

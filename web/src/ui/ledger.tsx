@@ -1,41 +1,9 @@
 // The ledger and the bill of a session, as the server keeps them.
-import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Api, Problem } from '../api';
+import { useState } from 'preact/hooks';
 import { satDigits, sats } from '../money';
 import type { BillLine, Ledger, SessionView } from '../wire';
-import { asProblem, ProblemBox } from './problem';
-
-const REFRESH_MS = 1500;
-
-/** The ledger, loaded again as the session goes on. */
-export function useLedger(api: Api, session: string, version: number, isWanted: boolean): { ledger: Ledger | null; problem: Problem | null; retry: () => void } {
-  const [state, setState] = useState<{ ledger: Ledger | null; problem: Problem | null }>({ ledger: null, problem: null });
-  const [tries, setTries] = useState(0);
-  const last = useRef(-REFRESH_MS);
-  useEffect(() => {
-    if (!isWanted) return;
-    let isGone = false;
-    const timer = setTimeout(
-      () => {
-        last.current = performance.now();
-        api.ledger(session).then(
-          (ledger) => {
-            if (!isGone) setState({ ledger, problem: null });
-          },
-          (error: unknown) => {
-            if (!isGone) setState((before) => ({ ...before, problem: asProblem(error) }));
-          },
-        );
-      },
-      Math.max(0, last.current + REFRESH_MS - performance.now()),
-    );
-    return () => {
-      isGone = true;
-      clearTimeout(timer);
-    };
-  }, [api, session, version, isWanted, tries]);
-  return { ...state, retry: () => setTries(tries + 1) };
-}
+import { ProblemBox } from './problem';
+import type { useReloaded } from './reload';
 
 const LINES_STEP = 100;
 
@@ -48,7 +16,7 @@ function More({ left, onMore }: { left: number; onMore: () => void }) {
   );
 }
 
-/** What each contract cost. `root` limits the bill to one request. */
+/** What each contract cost. */
 export function Bill({ lines, nameOf, onSelect }: { lines: readonly BillLine[]; nameOf: (id: string) => string; onSelect: (id: string) => void }) {
   const [shown, setShown] = useState(LINES_STEP);
   const sum = (pick: (line: BillLine) => number) => lines.reduce((all, line) => all + pick(line), 0);
@@ -123,46 +91,51 @@ export function Bill({ lines, nameOf, onSelect }: { lines: readonly BillLine[]; 
   );
 }
 
+/** What the session has. */
+export function MoneyFacts({ view }: { view: SessionView }) {
+  return (
+    <dl class="facts-list">
+      <div>
+        <dt>Free</dt>
+        <dd>
+          {sats(view.free_msat)} {view.money === 'play' && <span class="play">play money</span>}
+        </dd>
+      </div>
+      <div>
+        <dt>At work</dt>
+        <dd>{sats(view.at_work_msat)}</dd>
+      </div>
+      <div>
+        <dt>Spent</dt>
+        <dd>{sats(view.spent_msat)}</dd>
+      </div>
+      {view.withdrawn_msat > 0 && (
+        <div>
+          <dt>Paid back</dt>
+          <dd>{sats(view.withdrawn_msat)}</dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
 interface Props {
-  readonly ledger: Ledger | null;
-  readonly problem: Problem | null;
-  readonly retry: () => void;
-  readonly view: SessionView | null;
+  readonly loaded: ReturnType<typeof useReloaded<Ledger>>;
+  readonly view: SessionView;
   readonly nameOf: (id: string) => string;
   readonly onSelect: (id: string) => void;
 }
 
-export function LedgerView({ ledger, problem, retry, view, nameOf, onSelect }: Props) {
+export function LedgerView({ loaded: { value: ledger, problem, retry }, view, nameOf, onSelect }: Props) {
   const [shown, setShown] = useState(LINES_STEP);
   return (
     <div class="ledger">
       {problem !== null && <ProblemBox problem={problem} onRetry={retry} />}
       {ledger === null && problem === null && <p class="quiet-text">Loading…</p>}
-      {view !== null && (
-        <section aria-label="Money of the session">
-          <h2>Money of the session</h2>
-          <dl class="facts-list">
-            <div>
-              <dt>Free</dt>
-              <dd>{sats(view.free_msat)}</dd>
-            </div>
-            <div>
-              <dt>At work</dt>
-              <dd>{sats(view.at_work_msat)}</dd>
-            </div>
-            <div>
-              <dt>Spent</dt>
-              <dd>{sats(view.spent_msat)}</dd>
-            </div>
-            {view.withdrawn_msat > 0 && (
-              <div>
-                <dt>Paid back</dt>
-                <dd>{sats(view.withdrawn_msat)}</dd>
-              </div>
-            )}
-          </dl>
-        </section>
-      )}
+      <section aria-label="Money of the session">
+        <h2>Money of the session</h2>
+        <MoneyFacts view={view} />
+      </section>
       {ledger !== null && (
         <>
           {ledger.violations.length > 0 && (
@@ -224,6 +197,7 @@ export function LedgerView({ ledger, problem, retry, view, nameOf, onSelect }: P
                 </div>
               ))}
             </dl>
+            <p class="hint">House is what the server keeps to pay for models.</p>
           </section>
         </>
       )}

@@ -17,6 +17,8 @@ export type Block =
 
 /** Longer texts are cut, because a page with a million nodes can't be used. */
 export const MARKDOWN_CHARS_MAX = 200_000;
+/** Marks of a longer line are not looked for: each one that is not closed is looked for to the end of the line. */
+const LINE_CHARS_MAX = 4000;
 const DEPTH_MAX = 6;
 
 export function parseMarkdown(text: string): Block[] {
@@ -43,8 +45,8 @@ function parseBlocks(lines: readonly string[], depth: number): Block[] {
     const fence = FENCE.exec(line)?.[1];
     if (fence !== undefined) {
       endParagraph();
-      const end = lines.findIndex((other, index) => index > at && other.trim().startsWith(fence));
-      const last = end === -1 ? lines.length : end;
+      let last = at + 1;
+      while (last < lines.length && !(lines[last] ?? '').trim().startsWith(fence)) last += 1;
       blocks.push({ kind: 'code', text: lines.slice(at + 1, last).join('\n') });
       at = last + 1;
       continue;
@@ -149,7 +151,7 @@ export function parseInline(text: string, depth = 0): Inline[] {
     else found.push({ kind: 'text', text: words });
   };
   while (rest !== '') {
-    const match = depth > DEPTH_MAX ? null : INLINE.exec(rest);
+    const match = depth > DEPTH_MAX || text.length > LINE_CHARS_MAX ? null : INLINE.exec(rest);
     if (!match) {
       plain(rest);
       break;

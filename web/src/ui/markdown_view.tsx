@@ -1,6 +1,6 @@
 // Shows parsed Markdown as elements. Texts become text nodes only.
 import { useMemo, useState } from 'preact/hooks';
-import { parseMarkdown, type Block, type Inline } from './markdown';
+import { MARKDOWN_CHARS_MAX, parseMarkdown, type Block, type Inline } from './markdown';
 
 function Words({ parts }: { parts: readonly Inline[] }) {
   return (
@@ -96,6 +96,7 @@ export function Markdown({ text }: { text: string }) {
   return (
     <div class="md" dir="auto">
       <Blocks blocks={blocks} />
+      {text.length > MARKDOWN_CHARS_MAX && <p class="quiet-text">Only the first {MARKDOWN_CHARS_MAX.toLocaleString('en')} characters are shown.</p>}
     </div>
   );
 }
@@ -120,7 +121,7 @@ export function Folded({ text, plain = false }: { text: string; plain?: boolean 
       )}
       {isLong && (
         <button type="button" class="quiet small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? 'Show less' : `Show all ${lines.length.toLocaleString('en')} lines`}
+          {isOpen ? 'Show less' : lines.length > FOLD_LINES ? `Show all ${lines.length.toLocaleString('en')} lines` : 'Show all'}
         </button>
       )}
     </div>

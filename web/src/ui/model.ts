@@ -1,9 +1,10 @@
 // The rows of the 2D view, made from the state at the cursor. A row of a contract that did not change is the same object as
 // before, so that a list of 10,000 is cheap to bring up to date.
+import { detailsOf } from '../fold';
+import { isolated, listed, waitsWords, type Moment, type SessionLog } from '../log';
 import { satsDown, satsUp } from '../money';
-import { listed, waitsWords, type Moment, type SessionLog } from '../log';
 import type { Zone } from '../stage';
-import type { Amounts, Path, TreeContract } from '../wire';
+import type { Amounts, Path, SessionView, TreeContract } from '../wire';
 import { zonesOf } from '../zones';
 import type { Look } from './icons';
 import type { TreeNode } from './rows';
@@ -59,8 +60,9 @@ export class Rows {
   }
 
   #contract(contract: TreeContract, moment: Moment, isLive: boolean): AgentView {
-    const does = `${isLive ? (this.#log.activity(contract.path)?.does ?? '') : ''}${moment.isDoubtful(contract.path) ? '?' : ''}`;
     const log = this.#log;
+    // `null` for a contract with a fact that this page does not know: what else is said of it may be wrong.
+    const does = moment.isDoubtful(contract.path) ? null : isLive ? (log.activity(contract.path)?.does ?? '') : '';
     const { money, state } = contract;
     // The name of a hire is known only after it has begun.
     const waits = state === 'waits' ? waiting(contract, log, moment) : '';
@@ -74,7 +76,7 @@ export class Rows {
       agent: contract.agent,
       zone: contract.hirer === null ? null : this.#zones(contract.agent),
       look: state,
-      status: state === 'works' && !moment.isDoubtful(contract.path) ? doing(does, contract) : state === 'waits' ? waits : log.status(contract, moment),
+      status: statusOf(contract, does, waits) ?? log.status(contract, moment),
       spend: `${satsUp(money.spent)} of ${satsDown(money.granted)} sat`,
       waitsFor: contract.waits_for.map((wait) => ({
         words: wait.kind === 'hire' ? nameAt(wait.contract, log, moment) : waitsWords([wait]),
@@ -115,29 +117,38 @@ function nameAt(path: Path, log: SessionLog, moment: Moment): string {
   return contract === null ? path : log.nameOf(contract);
 }
 
+function statusOf({ state, waits_for }: TreeContract, does: string | null, waits: string): string | null {
+  if (does === null) return null;
+  return state === 'works' ? doing(does, waits_for) : state === 'waits' ? waits : null;
+}
+
 function waiting(contract: TreeContract, log: SessionLog, moment: Moment): string {
-  const hires = contract.waits_for.flatMap((wait) => (wait.kind === 'hire' ? [nameAt(wait.contract, log, moment)] : []));
-  const words = hires.length === contract.waits_for.length ? listed(hires) : waitsWords(contract.waits_for, (path) => nameAt(path, log, moment));
+  const name = (path: Path): string => isolated(nameAt(path, log, moment));
+  const hires = contract.waits_for.flatMap((wait) => (wait.kind === 'hire' ? [name(wait.contract)] : []));
+  const words = hires.length === contract.waits_for.length ? listed(hires) : waitsWords(contract.waits_for, name);
   return words === '' ? 'waits' : `waits for ${words}`;
 }
 
 const DOES: Readonly<Record<string, string>> = { asks: 'works: sends a request', thinks: 'works: its model thinks', writes: 'works: its model writes', calls: 'works: its model calls tools', waits: 'works' };
 
-function doing(does: string, contract: TreeContract): string {
-  const tools = contract.waits_for.filter((wait) => wait.kind === 'tool');
+function doing(does: string, waits: TreeContract['waits_for']): string {
+  const tools = waits.filter((wait) => wait.kind === 'tool');
   if (tools.length > 0) return `works: ${waitsWords(tools)}`;
   return DOES[does] ?? 'works';
 }
 
-/** What a contract and all below it have spent so far. The money of a hire counts as spent by its hirer only once it has reported. */
+/** What a contract and all below it have spent so far. */
 export function spentSoFar(contracts: readonly TreeContract[], root: Path): number {
   let sum = 0;
   for (const contract of contracts) {
-    if (contract.path !== root && !contract.path.startsWith(`${root}.`)) continue;
-    const isInHirer = contract.path !== root && contract.report !== null;
-    if (!isInHirer) sum += contract.money.spent;
+    if (contract.path === root || contract.path.startsWith(`${root}.`)) sum += detailsOf(contract).own;
   }
   return sum;
+}
+
+/** Whether the newest request has not ended. Work that has stopped continues with the next order. */
+export function isAtWork(view: SessionView | null): boolean {
+  return view?.state === 'works' || view?.state === 'awaits_person' || view?.state === 'stopped';
 }
 
 /** How many contracts and refused hires have each look. */

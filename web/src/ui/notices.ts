@@ -9,7 +9,7 @@ const WORDS: Readonly<Record<News, string>> = {
   hired: 'Hired',
   reported: 'Reported',
   failed: 'Failed',
-  cancelled: 'Stopped',
+  cancelled: 'Cancelled',
   ran_dry: 'Ran dry',
   refused: 'Refused',
 };

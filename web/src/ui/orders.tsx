@@ -1,9 +1,10 @@
 // What an owner can do with running work: stop it, wrap it up, send a message, top it up. Each dialog says what will happen.
 import { useState } from 'preact/hooks';
+import { isolated } from '../log';
 import { sats } from '../money';
 import type { Order } from './details';
 import type { AgentView } from './model';
-import { Dialog } from './parts';
+import { Dialog, Field } from './parts';
 import { AmountForm } from './pay';
 import { keyedApi, ProblemBox, useAction } from './problem';
 
@@ -52,14 +53,15 @@ export function OrderDialog(props: Props) {
 function StopDialog({ agent, below, session, token, isWrapUp, onClose, onDone }: Props & { isWrapUp: boolean }) {
   const action = useAction();
   const all = [agent, ...below];
-  const what = all.length === 1 ? agent.name : `${agent.name} and ${below.length} below it`;
+  const name = isolated(agent.name);
+  const what = all.length === 1 ? name : `${name} and ${below.length} below it`;
   const send = () =>
     action.run(async (key) => {
       await keyedApi(token, key).stop(session, agent.id, isWrapUp ? 'wrap_up' : 'cancel');
       onDone(isWrapUp ? `${what}: told to wrap up.` : `${what}: told to stop.`);
     });
   return (
-    <Dialog title={isWrapUp ? `Wrap up ${agent.name}?` : `Stop ${agent.name}?`} onClose={onClose}>
+    <Dialog title={isWrapUp ? `Wrap up ${name}?` : `Stop ${name}?`} onClose={onClose}>
       <p>
         {isWrapUp
           ? 'These contracts hire nobody new. Each makes one last report with the money that is kept for it.'
@@ -87,11 +89,11 @@ function MessageDialog({ agent, session, token, onClose, onDone }: Props) {
     if (text.trim() === '') return;
     action.run(async (key) => {
       await keyedApi(token, key).message(session, text.trim(), agent.id);
-      onDone(`Message sent to ${agent.name}.`);
+      onDone(`Message sent to ${isolated(agent.name)}.`);
     });
   };
   return (
-    <Dialog title={`Message to ${agent.name}`} onClose={onClose}>
+    <Dialog title={`Message to ${isolated(agent.name)}`} onClose={onClose}>
       <form
         class="field"
         noValidate
@@ -100,20 +102,18 @@ function MessageDialog({ agent, session, token, onClose, onDone }: Props) {
           send();
         }}
       >
-        <label for="message">Message</label>
-        <textarea
-          id="message"
-          dir="auto"
-          value={text}
-          aria-describedby="message-hint"
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            action.reset();
-          }}
-        />
-        <p class="hint" id="message-hint">
-          {agent.name} reads it in its next turn.
-        </p>
+        <Field id="message" label="Message" hint={`${isolated(agent.name)} reads it in its next turn.`}>
+          <textarea
+            id="message"
+            dir="auto"
+            value={text}
+            aria-describedby="message-hint"
+            onInput={(event) => {
+              setText(event.currentTarget.value);
+              action.reset();
+            }}
+          />
+        </Field>
         {action.problem !== null && <ProblemBox problem={action.problem} onRetry={send} />}
         <div class="actions">
           <button type="submit" class="primary" disabled={action.isBusy || text.trim() === ''}>
@@ -129,7 +129,7 @@ function TopUpDialog({ agent, session, moneyToken, freeMsat, onClose, onFund, on
   const action = useAction();
   const free = Math.floor(freeMsat / 1000);
   return (
-    <Dialog title={`Top up ${agent.name}`} onClose={onClose}>
+    <Dialog title={`Top up ${isolated(agent.name)}`} onClose={onClose}>
       {free < 1 ? (
         <>
           <p>The session has {sats(freeMsat)} free. Add money to it first.</p>
@@ -150,7 +150,7 @@ function TopUpDialog({ agent, session, moneyToken, freeMsat, onClose, onFund, on
           onSend={(amount) =>
             action.run(async (key) => {
               await keyedApi(moneyToken, key).topUp(session, amount, agent.id);
-              onDone(`${amount} sat sent to ${agent.name}.`);
+              onDone(`${amount} sat sent to ${isolated(agent.name)}.`);
             })
           }
         />

@@ -38,6 +38,19 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   );
 }
 
+/** A label, the field itself and a hint. The field names the hint: `aria-describedby={`${id}-hint`}`. */
+export function Field({ id, label, hint, children }: { id: string; label: string; hint: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <>
+      <label for={id}>{label}</label>
+      {children}
+      <p class="hint" id={`${id}-hint`}>
+        {hint}
+      </p>
+    </>
+  );
+}
+
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [told, setTold] = useState<'no' | 'copied' | 'failed'>('no');
   useEffect(() => {
@@ -63,11 +76,11 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
 
 /** A QR code. Its encoder is loaded only when there is something to pay. */
 export function Qr({ text, label }: { text: string; label: string }) {
-  const [code, setCode] = useState<{ size: number; path: string } | null>(null);
+  const [code, setCode] = useState<{ size: number; path: string } | 'failed' | null>(null);
   useEffect(() => {
     let isGone = false;
-    void import('uqr').then(({ encode }) => {
-      if (isGone) return;
+    const draw = async () => {
+      const { encode } = await import('uqr');
       // Upper case is shorter in a QR code, and wallets read both.
       const { data, size } = encode(text.toUpperCase(), { ecc: 'L', border: 2 });
       let path = '';
@@ -79,12 +92,19 @@ export function Qr({ text, label }: { text: string; label: string }) {
           path += `M${from} ${y}h${x - from + 1}v1h${from - x - 1}z`;
         }
       });
-      setCode({ size, path });
-    });
+      return { size, path };
+    };
+    // The encoder could not be loaded, or the text is too long for it.
+    draw()
+      .catch(() => 'failed' as const)
+      .then((drawn) => {
+        if (!isGone) setCode(drawn);
+      });
     return () => {
       isGone = true;
     };
   }, [text]);
+  if (code === 'failed') return <p role="alert">The QR code could not be made. Copy the invoice instead.</p>;
   return (
     <svg class="qr" role="img" aria-label={label} viewBox={code ? `0 0 ${code.size} ${code.size}` : '0 0 1 1'} shape-rendering="crispEdges">
       {code && <path d={code.path} />}

@@ -3,13 +3,13 @@ import { useState } from 'preact/hooks';
 import { readSats, sats } from '../money';
 import type { Invoice, MoneyKind } from '../wire';
 import { WrongWords } from './ask';
-import { Copy, duration, Qr, useCountdown } from './parts';
-import { ProblemBox, type Action } from './problem';
+import { Copy, duration, Field, Qr, useCountdown } from './parts';
+import { ProblemBox, type UsedAction } from './problem';
 
 interface PayProps {
   readonly invoice: Invoice;
   readonly money: MoneyKind;
-  readonly settle: Action;
+  readonly settle: UsedAction;
   readonly onSettle: () => void;
   readonly onNew: () => void;
 }
@@ -91,7 +91,7 @@ export function AmountForm({
   hint: string;
   first: string;
   max: number | null;
-  action: Action;
+  action: UsedAction;
   onSend: (sats: number) => void;
 }) {
   const [typed, setTyped] = useState(first);
@@ -112,28 +112,34 @@ export function AmountForm({
         send();
       }}
     >
-      <label for="amount-form">{label}</label>
-      <div class="with-unit">
-        <input
-          id="amount-form"
-          type="text"
-          inputMode="numeric"
-          autocomplete="off"
-          value={typed}
-          aria-invalid={wrong !== null}
-          aria-describedby="amount-form-hint"
-          onInput={(event) => {
-            setTyped(event.currentTarget.value);
-            setWrong(null);
-            action.reset();
-          }}
-        />
-        <span aria-hidden="true">sat</span>
-      </div>
-      <p class="hint" id="amount-form-hint">
-        {wrong !== null && <WrongWords words={wrong} />}
-        {hint}
-      </p>
+      <Field
+        id="amount-form"
+        label={label}
+        hint={
+          <>
+            {wrong !== null && <WrongWords words={wrong} />}
+            {hint}
+          </>
+        }
+      >
+        <div class="with-unit">
+          <input
+            id="amount-form"
+            type="text"
+            inputMode="numeric"
+            autocomplete="off"
+            value={typed}
+            aria-invalid={wrong !== null}
+            aria-describedby="amount-form-hint"
+            onInput={(event) => {
+              setTyped(event.currentTarget.value);
+              setWrong(null);
+              action.reset();
+            }}
+          />
+          <span aria-hidden="true">sat</span>
+        </div>
+      </Field>
       {action.problem !== null && <ProblemBox problem={action.problem} onRetry={send} />}
       <div class="actions">
         <button type="submit" class="primary" disabled={action.isBusy}>

@@ -1,6 +1,6 @@
 // What went wrong, and what to do next. Also: actions that a person starts, and can repeat safely after a failure.
-import { useMemo, useRef, useState } from 'preact/hooks';
-import { Api, Problem } from '../api';
+import { useMemo, useState } from 'preact/hooks';
+import { Api, newKey, Problem } from '../api';
 
 /** What a person can do about a problem. The server's own words say what happened. */
 export function advice(problem: Problem): string | null {
@@ -43,30 +43,24 @@ export function asProblem(error: unknown): Problem {
   return new Problem('page', error instanceof Error ? error.message : String(error), 0);
 }
 
-export function ProblemBox({ problem, onRetry, retryWords = 'Try again' }: { problem: Problem; onRetry?: (() => void) | undefined; retryWords?: string }) {
+export function ProblemBox({ problem, onRetry }: { problem: Problem; onRetry?: (() => void) | undefined }) {
   const next = advice(problem);
   return (
     <div class="problem" role="alert">
       <p>
-        <strong>That did not work. </strong>
+        <strong>Error: </strong>
         <span dir="auto">{problem.detail}</span>
       </p>
       {next !== null && <p>{next}</p>}
       {onRetry && (
         <div>
           <button type="button" onClick={onRetry}>
-            {retryWords}
+            Try again
           </button>
         </div>
       )}
     </div>
   );
-}
-
-/** A random key. `randomUUID` is missing on pages without TLS. */
-export function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** An interface whose POSTs carry keys that follow from one key, in order: a repeated run repeats the same keys. */
@@ -81,37 +75,49 @@ export function keyedApi(token: string | null, key: string): Api {
   });
 }
 
-export interface Action {
+export interface ActionState {
   readonly isBusy: boolean;
   readonly problem: Problem | null;
-  /** Runs it. After a failure, the next run has the same idempotency keys, so nothing is done twice. */
-  readonly run: (perform: (key: string) => Promise<void>) => void;
-  /** The input has changed: the next run is a new one. */
-  readonly reset: () => void;
 }
 
-export function useAction(): Action {
-  const key = useRef<string | null>(null);
-  const [state, setState] = useState<{ isBusy: boolean; problem: Problem | null }>({ isBusy: false, problem: null });
-  return useMemo(
-    () => ({
-      ...state,
-      run: (perform) => {
-        const mine = (key.current ??= newKey());
-        setState({ isBusy: true, problem: null });
-        perform(mine).then(
-          () => {
-            key.current = null;
-            setState({ isBusy: false, problem: null });
-          },
-          (error: unknown) => setState({ isBusy: false, problem: asProblem(error) }),
-        );
+const AT_REST: ActionState = { isBusy: false, problem: null };
+
+/** Something that a person starts, and can start again. */
+export class Action {
+  readonly #onState: (state: ActionState) => void;
+  #key: string | null = null;
+  #runs = 0;
+
+  constructor(onState: (state: ActionState) => void) {
+    this.#onState = onState;
+  }
+
+  /** Runs it. After a failure, the next run has the same idempotency keys, so nothing is done twice. */
+  run(perform: (key: string) => Promise<void>): void {
+    const mine = (this.#runs += 1);
+    this.#onState({ isBusy: true, problem: null });
+    perform((this.#key ??= newKey())).then(
+      () => {
+        if (mine === this.#runs) this.reset();
       },
-      reset: () => {
-        key.current = null;
-        setState({ isBusy: false, problem: null });
+      (error: unknown) => {
+        if (mine === this.#runs) this.#onState({ isBusy: false, problem: asProblem(error) });
       },
-    }),
-    [state],
-  );
+    );
+  }
+
+  /** The input has changed: the next run is a new one. */
+  reset(): void {
+    this.#runs += 1;
+    this.#key = null;
+    this.#onState(AT_REST);
+  }
+}
+
+export type UsedAction = ActionState & Pick<Action, 'run' | 'reset'>;
+
+export function useAction(): UsedAction {
+  const [state, setState] = useState(AT_REST);
+  const action = useMemo(() => new Action(setState), []);
+  return { ...state, run: (perform) => action.run(perform), reset: () => action.reset() };
 }

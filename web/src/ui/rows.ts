@@ -1,4 +1,4 @@
-// The rows of the tree that are on the page, and what each key does. Pure: the view holds the folded set and the selection.
+// The rows of the tree that are on the page, and what each key does. Pure: the view holds what is folded and the selection.
 
 export interface TreeNode {
   readonly id: string;
@@ -20,7 +20,7 @@ export interface Row {
 }
 
 /** Above this many contracts, a tree begins with its deeper levels folded. */
-export const UNFOLDED_MAX = 400;
+export const OPEN_ROWS_MAX = 400;
 
 export interface Forest<T extends TreeNode> {
   readonly roots: readonly T[];
@@ -52,16 +52,56 @@ export function plant<T extends TreeNode>(nodes: readonly T[]): Forest<T> {
   return { roots, hires, byId, below };
 }
 
-/** `byHand` has the rows that a person opened or closed; `isOpenFirst` decides for all others. */
-export function listRows<T extends TreeNode>(
-  forest: Forest<T>,
-  byHand: ReadonlyMap<string, boolean>,
-  isOpenFirst: (node: T, level: number) => boolean,
-): Row[] {
+/** What a person has opened and closed. */
+export interface Folds {
+  /** Single rows. */
+  readonly byHand: ReadonlyMap<string, boolean>;
+  /** The hirers all of whose hires are open, also those that come later. `''` stands for the roots. */
+  readonly allOf: ReadonlySet<string>;
+}
+
+export const NO_FOLDS: Folds = { byHand: new Map(), allOf: new Set() };
+
+/** The hirer of a row, as `Folds` names it. */
+function levelOf(forest: Forest<TreeNode>, node: TreeNode): string {
+  return node.hirer !== null && forest.byId.has(node.hirer) ? node.hirer : '';
+}
+
+function isOpen(forest: Forest<TreeNode>, folds: Folds, node: TreeNode): boolean {
+  const byHand = folds.byHand.get(node.id);
+  if (byHand !== undefined) return byHand;
+  const level = levelOf(forest, node);
+  return forest.byId.size <= OPEN_ROWS_MAX || level === '' || folds.allOf.has(level);
+}
+
+export function setOpen(folds: Folds, id: string, isOpen: boolean): Folds {
+  return { ...folds, byHand: new Map(folds.byHand).set(id, isOpen) };
+}
+
+/** Opens a row and all others of its hirer. */
+export function openSiblings(forest: Forest<TreeNode>, folds: Folds, id: string): Folds {
+  const node = forest.byId.get(id);
+  if (node === undefined) return folds;
+  const level = levelOf(forest, node);
+  const byHand = new Map(folds.byHand);
+  for (const sibling of level === '' ? forest.roots : (forest.hires.get(level) ?? [])) byHand.delete(sibling.id);
+  return { byHand, allOf: new Set(folds.allOf).add(level) };
+}
+
+/** Opens all rows above one, so that it is seen. The same value if they are open. */
+export function openAbove(forest: Forest<TreeNode>, folds: Folds, id: string): Folds {
+  let after = folds;
+  for (let up = forest.byId.get(forest.byId.get(id)?.hirer ?? ''); up !== undefined; up = forest.byId.get(up.hirer ?? '')) {
+    if (!isOpen(forest, after, up)) after = setOpen(after, up.id, true);
+  }
+  return after;
+}
+
+export function listRows(forest: Forest<TreeNode>, folds: Folds): Row[] {
   const rows: Row[] = [];
   // Not recursive: a tree may be 64 levels deep, and a wrong one deeper.
-  const stack: { node: T; level: number; place: number; siblings: number }[] = [];
-  const push = (nodes: readonly T[], level: number) => {
+  const stack: { node: TreeNode; level: number; place: number; siblings: number }[] = [];
+  const push = (nodes: readonly TreeNode[], level: number) => {
     for (let at = nodes.length - 1; at >= 0; at -= 1) {
       const node = nodes[at];
       if (node) stack.push({ node, level, place: at + 1, siblings: nodes.length });
@@ -71,9 +111,9 @@ export function listRows<T extends TreeNode>(
   for (let next = stack.pop(); next; next = stack.pop()) {
     const { node, level, place, siblings } = next;
     const hires = forest.hires.get(node.id) ?? [];
-    const isOpen = hires.length > 0 && (byHand.get(node.id) ?? isOpenFirst(node, level));
-    rows.push({ id: node.id, level, hires: hires.length, below: forest.below.get(node.id) ?? 0, isOpen, place, siblings });
-    if (isOpen) push(hires, level + 1);
+    const isUnfolded = hires.length > 0 && isOpen(forest, folds, node);
+    rows.push({ id: node.id, level, hires: hires.length, below: forest.below.get(node.id) ?? 0, isOpen: isUnfolded, place, siblings });
+    if (isUnfolded) push(hires, level + 1);
   }
   return rows;
 }
@@ -82,7 +122,7 @@ export type TreeStep =
   | { readonly kind: 'go'; readonly id: string }
   | { readonly kind: 'open'; readonly id: string }
   | { readonly kind: 'close'; readonly id: string }
-  | { readonly kind: 'close_others'; readonly id: string }
+  | { readonly kind: 'open_all'; readonly id: string }
   | { readonly kind: 'choose'; readonly id: string }
   | null;
 
@@ -125,6 +165,8 @@ export function treeKey(
       const hirer = hirerOf(row.id);
       return hirer !== null && rows.some((other) => other.id === hirer) ? { kind: 'go', id: hirer } : null;
     }
+    case '*':
+      return { kind: 'open_all', id: row.id };
     case 'Enter':
     case ' ':
       return { kind: 'choose', id: row.id };

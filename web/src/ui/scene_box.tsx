@@ -40,7 +40,8 @@ class Host {
         quality,
         onSelect: (id) => this.listener?.onSelect(id),
         onUnfold: (id) => this.listener?.onUnfold(id),
-        onLost: () => this.listener?.onLost(),
+        // A scene that no screen shows is built again by the next one.
+        onLost: () => (this.listener === null ? this.end() : this.listener.onLost()),
       });
       return this.built;
     });
@@ -85,8 +86,8 @@ class Host {
   }
 }
 
-/** How long a scene waits for the next screen. */
-const LEFT_MS_MAX = 4000;
+/** How long a scene waits for the next screen: long enough to write a question. */
+const LEFT_MS_MAX = 10 * 60_000;
 let host: Host | null = null;
 
 /** The scene that is on the page, for `window.hall`. */
@@ -126,9 +127,10 @@ export function SceneBox({ watch, onSelect, onUnfold }: Props) {
       (error: unknown) => {
         mine.end();
         if (isGone) return;
-        // A chunk that could not be loaded is an error of the network; everything else is the browser's.
+        // A chunk that could not be loaded is an error of the network; everything else is one of the scene.
         const isNetwork = error instanceof TypeError && /import|module|fetch/i.test(error.message);
-        setNo3d(isNetwork ? 'The 3D view could not be loaded. Reload the page to try again.' : 'This browser has no WebGL. The 2D view shows the same.');
+        if (!isNetwork) console.error(error);
+        setNo3d(isNetwork ? 'The 3D view could not be loaded. Reload the page to try again.' : 'The 3D view failed. The 2D view shows the same.');
       },
     );
     return () => {

@@ -13,10 +13,11 @@ import { Details, type Order } from './details';
 import { ErrorPage } from './error_page';
 import { FundDialog, MoneyDialog, NextQuestion, Unpaid } from './fund';
 import { LookBadge, Sign, type Look } from './icons';
-import { LedgerView, useLedger } from './ledger';
-import { countLooks, spentSoFar, type AgentView } from './model';
+import { LedgerView } from './ledger';
+import { countLooks, isAtWork, spentSoFar, type AgentView } from './model';
 import { OrderDialog } from './orders';
 import { duration, useCountdown, useMedia } from './parts';
+import { useReloaded } from './reload';
 import { currentScene, SceneBox } from './scene_box';
 import type { SessionStore } from './session_store';
 import { ShareDialog } from './share';
@@ -27,6 +28,7 @@ type Tab = 'tree' | 'details' | 'ledger' | 'answer';
 type Open = { readonly kind: 'order'; readonly order: Order; readonly id: string } | { readonly kind: 'share' | 'fund' | 'money' } | null;
 
 const TAB_WORDS: Readonly<Record<Tab, string>> = { tree: 'Tree', details: 'Details', ledger: 'Ledger', answer: 'Answer' };
+const LEDGER_MS = 1500;
 const LOOKS: readonly Look[] = ['works', 'waits', 'steps_out', 'done', 'ran_dry', 'failed', 'cancelled', 'refused'];
 
 /** Draws again after each change of the store, at most once for each frame. */
@@ -66,10 +68,13 @@ export function SessionScreen({ store }: { store: SessionStore }) {
   const agents = store.agents;
   const byId = useMemo(() => new Map(agents.map((agent) => [agent.id, agent])), [agents]);
   const selected = store.selected === null ? null : (byId.get(store.selected) ?? null);
-  const isAtWork = view?.state === 'works' || view?.state === 'awaits_person';
+  const isWorking = isAtWork(view);
   const canChange = store.role === 'owner';
-  const ledgerVersion = view === null ? 0 : view.spent_msat + view.free_msat + view.at_work_msat + agents.length;
-  const ledger = useLedger(store.api, store.session, ledgerVersion, view !== null && (tab === 'ledger' || tab === 'answer'));
+  const isBilled = view !== null && (tab === 'ledger' || tab === 'answer');
+  const ledger = useReloaded(store.session, log.length, LEDGER_MS, isBilled ? () => store.api.ledger(store.session) : null);
+  // The ledger and the answer are always of the newest state.
+  const newestAgents = useMemo(() => (store.isLive || !isBilled ? agents : store.rows.at(log.newest(), false)), [agents, store.isLive, isBilled, log.length]);
+  const newestById = useMemo(() => (newestAgents === agents ? byId : new Map(newestAgents.map((agent) => [agent.id, agent]))), [newestAgents, byId]);
 
   const marks: Mark[] = useMemo(() => log.markers.map((marker) => ({ at: marker.index + 1, kind: MARKS[marker.kind] ?? 'told' })), [log, log.markers.length]);
   // The transcript is loaded again when its contract has new facts: a contract that changed is another object.
@@ -82,7 +87,8 @@ export function SessionScreen({ store }: { store: SessionStore }) {
   const shownTab = tabs.includes(tab) ? tab : 'details';
 
   // The answer is shown when it comes, unless a person looks at something else.
-  const newestAnswer = view?.requests.at(-1)?.answer?.hash ?? null;
+  const lastRequest = view?.requests.at(-1) ?? null;
+  const newestAnswer = lastRequest?.answer == null ? null : `${lastRequest.root} ${lastRequest.answer.hash}`;
   useEffect(() => {
     if (newestAnswer === null || newestAnswer === hadAnswer.current) return;
     hadAnswer.current = newestAnswer;
@@ -105,16 +111,15 @@ export function SessionScreen({ store }: { store: SessionStore }) {
     setTab('details');
     requestAnimationFrame(() => document.getElementById('panel-body')?.focus());
   };
-  const request = view.requests.at(-1) ?? null;
   const root = moment.newestRoot;
-  const task = (root === null ? null : log.excerpt(root.task)) ?? request?.task?.excerpt ?? null;
+  const task = (root === null ? null : log.excerpt(root.task)) ?? lastRequest?.task?.excerpt ?? null;
   const excerpt = (text: TextRef) => log.excerpt(text);
-  const nameOf = (id: string) => byId.get(id)?.name ?? '';
-  const at = log.event(store.cursor - 1);
+  const newestName = (id: string) => newestById.get(id)?.name ?? '';
+  const shown = store.cursor;
   const money = root?.money ?? null;
   const spent = root === null ? 0 : spentSoFar(moment.contracts, root.path);
   const title = task === null ? (view.team ?? 'A new session') : firstWords(task, 160);
-  const tree = <TreeView agents={agents} selected={store.selected} onSelect={(id) => store.select(id)} onChoose={choose} />;
+  const tree = <TreeView agents={agents} latest={() => store.agents} selected={store.selected} onSelect={(id) => store.select(id)} onChoose={choose} />;
   const isUnpaid = view.requests.length === 0;
 
   return (
@@ -166,7 +171,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
         </div>
         <Legend agents={agents} steppingOut={store.steppingOut} />
         {!is3d && !isPhone && !isUnpaid && <div class="stage-tree">{tree}</div>}
-        <Notes store={store} agents={agents} canChange={canChange} onShow={choose} onMessage={(id) => setOpen({ kind: 'order', order: 'message', id })} />
+        <Notes store={store} agents={agents} canChange={canChange && store.isLive} onShow={choose} onMessage={(id) => setOpen({ kind: 'order', order: 'message', id })} />
         {store.isSpread && <p class="stage-note">Shown slower than it happened, so that it can be read.</p>}
         {store.toast !== null && (
           <p class="toast" aria-hidden="true">
@@ -176,7 +181,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
         <Strip store={store} />
         {isUnpaid && canChange && <Unpaid store={store} view={view} />}
         {isUnpaid && !canChange && <p class={is3d ? 'stage-note' : ''}>Nothing has been asked yet.</p>}
-        {!isUnpaid && !isAtWork && canChange && store.isLive && <NextQuestion store={store} view={view} onFund={() => setOpen({ kind: 'fund' })} />}
+        {!isUnpaid && !isWorking && canChange && store.isLive && <NextQuestion store={store} view={view} onFund={() => setOpen({ kind: 'fund' })} />}
       </main>
       <Panel tabs={tabs} tab={shownTab} onTab={setTab} hasNew={newestAnswer !== null && newestAnswer !== seenAnswer && shownTab !== 'answer'}>
         {shownTab === 'tree' && (agents.length === 0 ? <p class="empty">The first agent has not begun yet.</p> : tree)}
@@ -188,25 +193,25 @@ export function SessionScreen({ store }: { store: SessionStore }) {
             agents={byId}
             facts={parseId(moment.at)?.facts ?? 0}
             version={transcript.current.version}
-            canOrder={canChange && store.isLive && isAtWork}
+            canOrder={canChange && store.isLive && isWorking}
             excerpt={excerpt}
             onSelect={(id) => store.select(id)}
             onOrder={(order, id) => setOpen({ kind: 'order', order, id })}
           />
         )}
         {!store.isLive && (shownTab === 'ledger' || shownTab === 'answer') && <p class="quiet-text">The timeline shows an earlier moment. This is the newest state.</p>}
-        {shownTab === 'ledger' && <LedgerView {...ledger} view={view} nameOf={nameOf} onSelect={choose} />}
-        {shownTab === 'answer' && <AnswerView api={store.api} session={store.session} view={view} agents={agents} ledger={ledger.ledger} excerpt={excerpt} nameOf={nameOf} onSelect={choose} />}
+        {shownTab === 'ledger' && <LedgerView loaded={ledger} view={view} nameOf={newestName} onSelect={choose} />}
+        {shownTab === 'answer' && <AnswerView api={store.api} session={store.session} view={view} agents={newestAgents} ledger={ledger.value} excerpt={excerpt} nameOf={newestName} onSelect={choose} />}
       </Panel>
       <Timeline
         count={log.length}
-        cursor={store.cursor}
+        cursor={shown}
         isLive={store.isLive}
         isReplaying={store.isReplaying}
-        time={log.timeAfter(store.cursor)}
-        words={at === undefined ? 'the beginning' : at.kind === 'fact' ? `${nameOf(at.contract) || at.contract}: ${at.fact.kind}` : `account: ${at.fact.kind}`}
+        time={log.timeAfter(shown)}
+        words={log.markers.findLast((marker) => marker.index < shown)?.words ?? 'The beginning'}
         marks={marks}
-        isAtWork={isAtWork || isUnpaid}
+        isAtWork={isWorking || isUnpaid}
         onSeek={(index) => store.seek(index)}
         onLive={() => store.goLive()}
         onReplay={() => store.replay()}
@@ -265,7 +270,7 @@ function Panel({ tabs, tab, onTab, hasNew, children }: { tabs: readonly Tab[]; t
     document.getElementById(`tab-${to}`)?.focus();
   };
   return (
-    <aside class="panel" aria-label="The same in words">
+    <aside class="panel" aria-label="Session details">
       <div class="tabs" role="tablist" aria-label="Views" onKeyDown={move}>
         {tabs.map((name) => (
           <button key={name} type="button" role="tab" id={`tab-${name}`} aria-selected={tab === name} aria-controls="panel-body" tabIndex={tab === name ? 0 : -1} onClick={() => onTab(name)}>

@@ -2,16 +2,15 @@
 // methods. It never loses what it has: a lost connection keeps the last state on the page.
 import { Api, Problem } from '../api';
 import { Director } from '../director';
-import { SessionLog, type Moment } from '../log';
+import { isolated, SessionLog, type Moment } from '../log';
 import type { Stage } from '../stage';
-import { EventStream, type Received, type StreamState } from '../stream';
+import { type Clock, EventStream, FOR_GOOD, type Received, type StreamOptions, type StreamState, systemClock } from '../stream';
 import type { Fact, SessionView } from '../wire';
 import { Rows, type AgentView } from './model';
 import { GATHER_MS, gather, type News } from './notices';
 import { asProblem, keyedApi } from './problem';
-import type { Vault } from './vault';
-
-export type Role = 'owner' | 'viewer' | 'unknown';
+import { Timer } from './timer';
+import type { Remembered, Vault } from './vault';
 
 const TOAST_MS = 5000;
 /** A session that is younger than this is shown from its beginning. */
@@ -20,7 +19,27 @@ const YOUNG_MS = 3000;
 const READ_MS = 500;
 const VIEW_MS = 400;
 const UNPAID_MS = 2500;
+/** Work that stops leaves no event. */
+const AT_WORK_MS = 30_000;
 const RETRY_MS_MAX = 15_000;
+
+/** What a store takes from the page. Tests have their own. */
+export interface Surroundings {
+  /** Milliseconds, as `performance.now` counts them. */
+  readonly clock: Clock;
+  /** Calls back with the next frame. Returns a function that prevents it. */
+  readonly onFrame: (then: () => void) => () => void;
+  readonly openStream: (options: StreamOptions) => Pick<EventStream, 'wake' | 'close'>;
+}
+
+const PAGE: Surroundings = {
+  clock: { now: () => performance.now(), after: systemClock.after },
+  onFrame: (then) => {
+    const frame = requestAnimationFrame(then);
+    return () => cancelAnimationFrame(frame);
+  },
+  openStream: (options) => new EventStream(options),
+};
 
 export class SessionStore {
   readonly session: string;
@@ -30,7 +49,7 @@ export class SessionStore {
   readonly rows = new Rows(this.log);
   readonly director = new Director(this.log);
   view: SessionView | null = null;
-  role: Role = 'unknown';
+  role: Remembered['role'] = 'unknown';
   connection: StreamState = { kind: 'connecting' };
   /** Why the session can't be shown at all. */
   problem: Problem | null = null;
@@ -40,30 +59,35 @@ export class SessionStore {
   notice = '';
   /** What an order did, for a moment. */
   toast: string | null = null;
-  /** Counts every change. */
-  version = 0;
   readonly #vault: Vault;
+  readonly #surroundings: Surroundings;
   readonly #listeners = new Set<() => void>();
-  #stream: EventStream | null = null;
+  #stream: Pick<EventStream, 'wake' | 'close'> | null = null;
   readonly #stages = new Set<(stage: Stage) => void>();
   #agents: { readonly moment: Moment; readonly key: string; readonly all: readonly AgentView[] } | null = null;
   /** What was drawn last: the cursor and the mode. */
   #drawn = '';
-  #tickFrame = 0;
-  #tickTimer: ReturnType<typeof setTimeout> | null = null;
+  #cancelFrame: (() => void) | null = null;
+  readonly #tickTimer: Timer;
   #news: { what: News; who: string }[] = [];
-  #newsTimer: ReturnType<typeof setTimeout> | null = null;
-  #viewTimer: ReturnType<typeof setTimeout> | null = null;
-  #toastTimer: ReturnType<typeof setTimeout> | null = null;
-  #retryTimer: ReturnType<typeof setTimeout> | null = null;
+  readonly #newsTimer: Timer;
+  readonly #viewTimer: Timer;
+  readonly #toastTimer: Timer;
+  readonly #retryTimer: Timer;
   #retryMs = 1000;
+  /** How many times the view was asked for, and which of these replies was taken last. */
+  #viewsAsked = 0;
+  #viewTaken = 0;
   #isClosed = false;
   #isAsking = false;
 
-  constructor(session: string, token: string, vault: Vault) {
+  constructor(session: string, token: string, vault: Vault, surroundings: Surroundings = PAGE) {
     this.session = session;
     this.token = token;
     this.#vault = vault;
+    this.#surroundings = surroundings;
+    const timer = (): Timer => new Timer(surroundings.clock);
+    [this.#tickTimer, this.#newsTimer, this.#viewTimer, this.#toastTimer, this.#retryTimer] = [timer(), timer(), timer(), timer(), timer()];
     this.api = new Api({ token });
     void this.load();
   }
@@ -76,8 +100,12 @@ export class SessionStore {
   close(): void {
     this.#isClosed = true;
     this.#stream?.close();
-    cancelAnimationFrame(this.#tickFrame);
-    for (const timer of [this.#newsTimer, this.#viewTimer, this.#retryTimer, this.#tickTimer, this.#toastTimer]) if (timer !== null) clearTimeout(timer);
+    this.#cancelFrame?.();
+    for (const timer of [this.#newsTimer, this.#viewTimer, this.#retryTimer, this.#tickTimer, this.#toastTimer]) timer.cancel();
+  }
+
+  get #now(): number {
+    return this.#surroundings.clock.now();
   }
 
   /** The token for orders that move money. Only the operator may give some of them. */
@@ -87,25 +115,25 @@ export class SessionStore {
 
   /** Whether what happens now is shown. */
   get isLive(): boolean {
-    return this.director.mode(performance.now()).kind === 'live';
+    return this.director.mode(this.#now).kind === 'live';
   }
 
   get isReplaying(): boolean {
-    return this.director.mode(performance.now()).kind === 'replay';
+    return this.director.mode(this.#now).kind === 'replay';
   }
 
   /** Whether the session is shown slower than it happened. */
   get isSpread(): boolean {
-    return this.director.spread(performance.now());
+    return this.director.spread(this.#now);
   }
 
   /** How many events lead to what is shown. */
   get cursor(): number {
-    return this.director.cursor(performance.now());
+    return this.director.cursor(this.#now);
   }
 
   get moment(): Moment {
-    return this.director.moment(performance.now());
+    return this.director.moment(this.#now);
   }
 
   get agents(): readonly AgentView[] {
@@ -116,7 +144,7 @@ export class SessionStore {
   }
 
   get stage(): Stage {
-    return this.director.at(performance.now());
+    return this.director.at(this.#now);
   }
 
   /** The figures whose portal is open. */
@@ -155,9 +183,9 @@ export class SessionStore {
 
   /** Plays on from a place in the past, or the newest request again. */
   replay(): void {
-    const mode = this.director.mode(performance.now());
+    const mode = this.director.mode(this.#now);
     const from = mode.kind === 'still' && mode.index < this.log.length ? mode.index : this.#newestRequest();
-    this.director.replay(performance.now(), from);
+    this.director.replay(this.#now, from);
     this.#changed();
   }
 
@@ -181,11 +209,11 @@ export class SessionStore {
 
   /** Draws the stage again while something moves, and sleeps until the next change. Nothing is drawn on a hidden page. */
   #tick(): void {
-    cancelAnimationFrame(this.#tickFrame);
-    if (this.#tickTimer !== null) clearTimeout(this.#tickTimer);
-    this.#tickTimer = null;
+    this.#cancelFrame?.();
+    this.#cancelFrame = null;
+    this.#tickTimer.cancel();
     if (this.#isClosed) return;
-    const now = performance.now();
+    const now = this.#now;
     if (this.#stages.size > 0) {
       const stage = this.director.at(now);
       for (const listener of this.#stages) listener(stage);
@@ -197,19 +225,18 @@ export class SessionStore {
     }
     const next = this.director.nextChange(now);
     if (next === null) return;
-    if (next <= now && this.#stages.size > 0) this.#tickFrame = requestAnimationFrame(() => this.#tick());
-    else this.#tickTimer = setTimeout(() => this.#tick(), Math.min(1000, Math.max(50, next - now)));
+    if (next <= now && this.#stages.size > 0) this.#cancelFrame = this.#surroundings.onFrame(() => this.#tick());
+    else this.#tickTimer.set(Math.min(1000, Math.max(50, next - now)), () => this.#tick());
   }
 
   /** Says what an order did, on the page and to screen readers. */
   tell(words: string): void {
     this.notice = words;
     this.toast = words;
-    if (this.#toastTimer !== null) clearTimeout(this.#toastTimer);
-    this.#toastTimer = setTimeout(() => {
+    this.#toastTimer.set(TOAST_MS, () => {
       this.toast = null;
       this.#changed();
-    }, TOAST_MS);
+    });
     this.#changed();
   }
 
@@ -221,20 +248,17 @@ export class SessionStore {
 
   /** Loads the state of the session, then follows its events. */
   async load(): Promise<void> {
-    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#retryTimer.cancel();
     this.connection = { kind: 'connecting' };
     this.#changed();
     try {
-      const view = await this.api.session(this.session);
-      this.role = view.role === 'viewer' ? 'viewer' : 'owner';
-      this.#take(view);
-      this.#vault.remember(this.session, { role: this.role });
+      await this.#loadView();
     } catch (error) {
       return this.#failed(asProblem(error));
     }
     if (this.#isClosed || this.#stream !== null) return;
     this.#retryMs = 1000;
-    this.#stream = new EventStream({
+    this.#stream = this.#surroundings.openStream({
       session: this.session,
       token: this.token,
       onEvents: (events) => this.#receive(events),
@@ -245,13 +269,13 @@ export class SessionStore {
 
   #failed(problem: Problem): void {
     if (this.#isClosed) return;
-    if ([400, 401, 403, 404, 410].includes(problem.status)) {
+    if (FOR_GOOD.includes(problem.status)) {
       this.problem = problem;
       this.connection = { kind: 'ended', why: problem };
     } else {
       const until = Date.now() + this.#retryMs;
       this.connection = { kind: 'waiting', until, why: problem.detail };
-      this.#retryTimer = setTimeout(() => void this.load(), this.#retryMs);
+      this.#retryTimer.set(this.#retryMs, () => void this.load());
       this.#retryMs = Math.min(RETRY_MS_MAX, this.#retryMs * 2);
     }
     this.#changed();
@@ -264,12 +288,12 @@ export class SessionStore {
   }
 
   #receive(events: readonly Received[]): void {
-    let isMoney = false;
-    let hasEnded = false;
+    let [isMoney, hasEnded, hasNew, hasFresh] = [false, false, false, false];
     const heard: { contract: string; fact: Fact }[] = [];
-    for (const { event, wall, isFresh } of events) {
-      const isNew = this.log.add(event, isFresh ? wall : null);
-      if (!isNew) continue;
+    for (const { event, isFresh } of events) {
+      if (!this.log.add(event)) continue;
+      hasNew = true;
+      hasFresh ||= isFresh;
       if (event.kind === 'account') isMoney = true;
       if (event.kind === 'fact') {
         if (event.fact.kind === 'closed' && !event.contract.includes('.')) {
@@ -282,10 +306,12 @@ export class SessionStore {
     for (const { contract, fact } of heard) this.#hear(contract, fact);
     // Motion is for those who see the scene. In 2D every fact is shown at once.
     const isYoung = this.view?.state === 'works' && this.view.requests.length <= 1 && this.log.timeAfter(this.log.length) < YOUNG_MS;
-    const isShown = this.#stages.size > 0 && events.some(({ isFresh, event }) => (isFresh || isYoung) && event.kind !== 'activity');
-    if (isShown) this.director.feed(performance.now());
-    else if (this.#stages.size === 0 || this.director.behind(performance.now()) === 0) this.director.skip();
-    if (hasEnded && this.#stages.size > 0 && this.isLive && this.#wasTooFast()) this.director.replay(performance.now(), this.#newestRequest());
+    const now = this.#now;
+    // History that comes while older events are still to be shown must wait for them.
+    const isMoving = this.#stages.size > 0 && (hasFresh || isYoung || this.director.behind(now) > 0);
+    if (hasNew && isMoving) this.director.feed(now);
+    else if (hasNew) this.director.skip();
+    if (hasEnded && this.#stages.size > 0 && this.isLive && this.#wasTooFast()) this.director.replay(now, this.#newestRequest());
     if (isMoney) this.refreshView();
     this.#changed();
   }
@@ -293,51 +319,58 @@ export class SessionStore {
   #hear(contract: string, fact: Fact): void {
     if (fact.kind !== 'opened' && fact.kind !== 'refused' && fact.kind !== 'closed') return;
     const state = this.log.newest().get(contract);
-    const who = state === null ? contract : this.log.nameOf(state);
+    const who = isolated(state === null ? contract : this.log.nameOf(state));
     if (fact.kind === 'opened' && state?.hirer != null) this.#news.push({ what: 'hired', who });
-    else if (fact.kind === 'refused' && fact.agent !== null) this.#news.push({ what: 'refused', who: `${fact.agent} for ${who}` });
+    else if (fact.kind === 'refused' && fact.agent !== null) this.#news.push({ what: 'refused', who: `${isolated(fact.agent)} for ${who}` });
     else if (fact.kind === 'closed' && state !== null) {
       const what = state.state === 'done' ? 'reported' : state.state === 'works' || state.state === 'waits' ? null : state.state;
       if (what !== null) this.#news.push({ what, who });
     } else return;
-    this.#newsTimer ??= setTimeout(() => {
-      this.#newsTimer = null;
-      const roots = this.log.newest().roots;
-      const isOver = this.#news.some(({ what }) => what !== 'hired') && roots.length > 0 && roots.at(-1)?.report != null;
-      this.notice = `${gather(this.#news)}${isOver ? ' The answer is there.' : ''}`;
+    if (this.#newsTimer.isSet) return;
+    this.#newsTimer.set(GATHER_MS, () => {
+      const state = this.log.newest().newestRoot?.state;
+      const isAnswered = this.#news.some(({ what }) => what !== 'hired') && (state === 'done' || state === 'ran_dry');
+      this.notice = `${gather(this.#news)}${isAnswered ? ' The answer is there.' : ''}`;
       this.#news = [];
       this.#changed();
-    }, GATHER_MS);
+    });
   }
 
   /** Loads the money and the requests of the session again, soon. */
   refreshView(after = VIEW_MS): void {
     if (this.#isClosed) return;
-    if (this.#viewTimer !== null) clearTimeout(this.#viewTimer);
-    this.#viewTimer = setTimeout(() => {
-      this.#viewTimer = null;
-      this.api.session(this.session).then(
-        (view) => this.#take(view),
-        // The stream tells of a lost connection; the view comes with the next event or the next try.
-        () => this.#watchUnpaid(),
-      );
-    }, after);
+    this.#viewTimer.set(after, () => {
+      // The stream tells of a lost connection.
+      this.#loadView().catch((error: unknown) => {
+        if (!FOR_GOOD.includes(asProblem(error).status)) this.#refreshLater(UNPAID_MS);
+      });
+    });
+  }
+
+  #refreshLater(after: number): void {
+    if (!this.#viewTimer.isSet) this.refreshView(after);
+  }
+
+  /** Loads the view. A reply that comes after a newer one is dropped. */
+  async #loadView(): Promise<void> {
+    const mine = (this.#viewsAsked += 1);
+    const view = await this.api.session(this.session);
+    if (this.#isClosed || mine < this.#viewTaken) return;
+    this.#viewTaken = mine;
+    this.#take(view);
   }
 
   #take(view: SessionView): void {
-    if (this.#isClosed) return;
+    // A page on which nothing happens draws nothing.
+    const hasChanged = JSON.stringify(view) !== JSON.stringify(this.view);
     this.view = view;
+    this.role = view.role === 'viewer' ? 'viewer' : 'owner';
     const task = view.requests.at(-1)?.task?.excerpt ?? this.#vault.find(this.session)?.task ?? null;
-    this.#vault.remember(this.session, { token: this.token, team: view.team, money: view.money, task });
-    this.#changed();
+    this.#vault.remember(this.session, { token: this.token, role: this.role, team: view.team, money: view.money, task });
+    if (hasChanged) this.#changed();
     this.#askPending();
-    this.#watchUnpaid();
-  }
-
-  /** Looks again while an invoice may be paid. */
-  #watchUnpaid(): void {
-    const isWatched = this.view?.invoices.some((invoice) => invoice.state !== 'paid') === true;
-    if (isWatched && this.#viewTimer === null) this.refreshView(UNPAID_MS);
+    if (view.invoices.some((invoice) => invoice.state !== 'paid')) this.#refreshLater(UNPAID_MS);
+    else if (view.state === 'works') this.#refreshLater(AT_WORK_MS);
   }
 
   /** Asks the question that waited for its payment. */
@@ -377,7 +410,6 @@ export class SessionStore {
   }
 
   #redraw(): void {
-    this.version += 1;
     for (const listener of this.#listeners) listener();
   }
 }

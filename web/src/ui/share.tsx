@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { Api } from '../api';
 import { useShared } from './context';
 import { Copy, Dialog } from './parts';
-import { ProblemBox, useAction } from './problem';
+import { asProblem, ProblemBox, useAction } from './problem';
 import { linkWithToken } from './route';
 
 export function ShareDialog({ session, token, onClose }: { session: string; token: string; onClose: () => void }) {
@@ -11,7 +11,9 @@ export function ShareDialog({ session, token, onClose }: { session: string; toke
   const [links, setLinks] = useState(() => vault.find(session)?.viewers ?? []);
   const make = useAction();
   const revoke = useAction();
-  const keep = (all: typeof links) => {
+  /** Links may be made and revoked at the same time: each change begins with what is known now. */
+  const change = (to: (before: typeof links) => typeof links) => {
+    const all = to(vault.find(session)?.viewers ?? []);
     vault.remember(session, { viewers: all });
     setLinks(all);
   };
@@ -20,12 +22,15 @@ export function ShareDialog({ session, token, onClose }: { session: string; toke
     make.run(async () => {
       const added = await api.addViewer(session);
       const link = linkWithToken(window.location.origin + window.location.pathname, session, added.token);
-      keep([...links, { viewer: added.viewer, link }]);
+      change((before) => [...before, { viewer: added.viewer, link }]);
     });
   const onRevoke = (viewer: number) =>
     revoke.run(async () => {
-      await api.revokeViewer(session, viewer);
-      keep(links.filter((known) => known.viewer !== viewer));
+      await api.revokeViewer(session, viewer).catch((error: unknown) => {
+        // A link that the server does not know is revoked already.
+        if (asProblem(error).status !== 404) throw error;
+      });
+      change((before) => before.filter((known) => known.viewer !== viewer));
     });
   return (
     <Dialog title="View-only links" onClose={onClose}>

@@ -37,6 +37,19 @@ export function useOffers(): { offers: readonly Offer[] | null; problem: Problem
   return { ...state, load };
 }
 
+/** Pays a session with play money and asks its team. A session that was not paid in time is gone: the next try makes another one. */
+export async function payAndAsk(api: Api, made: { current: SessionMade | null }, task: string, budgetSats: number): Promise<void> {
+  if (made.current === null) throw new Error('a session is made before it is paid');
+  const { session, invoice } = made.current;
+  try {
+    await api.settle(session, invoice.invoice);
+    await api.request(session, task, budgetSats);
+  } catch (error) {
+    if (['expired', 'not_found'].includes(asProblem(error).code)) made.current = null;
+    throw error;
+  }
+}
+
 export function Start() {
   const { vault, go, mode } = useShared();
   const { offers, problem, load } = useOffers();
@@ -54,9 +67,7 @@ export function Start() {
       // A session can't be made twice by a repeated click: the first one is kept.
       const session = (made.current ??= await new Api().makeSession(offer.team, budget));
       vault.remember(session.session, { token: session.owner_token, role: 'owner', team: offer.team, money: session.money, task: example });
-      const api = keyedApi(session.owner_token, key);
-      await api.settle(session.session, session.invoice.invoice);
-      await api.request(session.session, example, budget);
+      await payAndAsk(keyedApi(session.owner_token, key), made, example, budget);
       go(sessionHash(session.session));
     });
 
@@ -78,7 +89,7 @@ export function Start() {
         <p class="lead">Ask a question: a team of AI agents hires specialists, pays them from your budget, and shows you who did what and what it cost.</p>
         <div class="start-buttons">
           <button type="button" class="primary big" disabled={action.isBusy || (offers !== null && demo === null)} onClick={watch}>
-            {action.isBusy ? 'The team is coming…' : 'Watch a team work'}
+            {action.isBusy ? 'Starting the team…' : 'Watch a team work'}
           </button>
           <button type="button" class="big" onClick={() => go('#/ask')}>
             Ask the hall

@@ -1,4 +1,4 @@
-// The events of a session as a line: scrub back, step by one event, go back to live, or see it again from the start.
+// The events of a session as a line: scrub back, step by one event, go back to live, or see it again.
 import { useMemo } from 'preact/hooks';
 import { Sign } from './icons';
 import { duration } from './parts';
@@ -18,7 +18,7 @@ interface Props {
   readonly isReplaying: boolean;
   /** Session time at the cursor, in milliseconds. */
   readonly time: number;
-  /** What happened at the cursor. */
+  /** The last thing worth a mark that happened at the cursor or before it. Has untrusted text in it. */
   readonly words: string;
   readonly marks: readonly Mark[];
   readonly onSeek: (at: number) => void;
@@ -46,9 +46,10 @@ export function thin(marks: readonly Mark[], count: number, places = PLACES): Ma
 export function Timeline({ count, cursor, isLive, isReplaying, time, words, marks, onSeek, onLive, onReplay, onPause, isAtWork }: Props) {
   const thinned = useMemo(() => thin(marks, count), [marks, count]);
   const at = isLive ? count : cursor;
+  const button = isReplaying ? 'Pause' : isLive ? 'Replay the newest request' : 'Play from here';
   return (
     <section class="timeline" aria-label="Timeline">
-      <button type="button" class="icon-button quiet" aria-label={isReplaying ? 'Pause' : 'Replay from the start'} title={isReplaying ? 'Pause' : 'Replay'} disabled={count === 0} onClick={isReplaying ? onPause : onReplay}>
+      <button type="button" class="icon-button quiet" aria-label={button} title={button} disabled={count === 0} onClick={isReplaying ? onPause : onReplay}>
         <Sign name={isReplaying ? 'pause' : 'play'} />
       </button>
       <div class="timeline-line">
@@ -79,6 +80,9 @@ export function Timeline({ count, cursor, isLive, isReplaying, time, words, mark
           {at} / {count}
         </span>
         <span>{duration(time)}</span>
+        <span class="timeline-fact" dir="auto">
+          {words}
+        </span>
       </p>
       <button type="button" class={`small live${isLive ? ' is-live' : ''}`} aria-pressed={isLive} disabled={isLive} onClick={onLive}>
         <span class="live-dot" aria-hidden="true" />

@@ -12,15 +12,18 @@ export interface Call {
   readonly hired: string | null;
 }
 
+/** Who said what an agent was shown. */
+export type Speaker = { readonly kind: 'owner' | 'runtime' } | { readonly kind: 'contract'; readonly path: string };
+
 export type Turn = { readonly id: string; readonly at: string | null } & (
   | { readonly kind: 'task'; readonly text: string }
   | { readonly kind: 'reply'; readonly text: string; readonly calls: readonly Call[]; readonly model: string | null }
-  | { readonly kind: 'shown'; readonly text: string }
+  | { readonly kind: 'shown'; readonly text: string; readonly from: Speaker | null }
   | { readonly kind: 'report'; readonly text: string; readonly summary: string }
   | { readonly kind: 'note'; readonly subtype: string; readonly text: string }
 );
 
-export const TRANSCRIPT_LINES_MAX = 20_000;
+const TRANSCRIPT_LINES_MAX = 20_000;
 
 type Json = Record<string, unknown>;
 type Open = { -readonly [K in keyof Call]: Call[K] };
@@ -61,6 +64,15 @@ const blocksOf = (line: Json): unknown[] => {
 function isPlumbing(line: Json): boolean {
   const ask = inside(line, 'stored', 'fact', 'asked', 'ask');
   return isObject(ask) && ('model' in ask || 'tool' in ask);
+}
+
+function speakerOf(fact: unknown): Speaker | null {
+  if (inside(fact, 'nudged') !== undefined) return { kind: 'runtime' };
+  const from = inside(fact, 'heard', 'from');
+  if (inside(from, 'owner') !== undefined) return { kind: 'owner' };
+  // An ask of a contract, such as `1.2#7`.
+  const ask = words(inside(from, 'contract'));
+  return ask === null ? null : { kind: 'contract', path: ask.replace(/#.*$/, '') };
 }
 
 /** Takes one value for each line; a line that was not JSON is a text. */
@@ -105,7 +117,9 @@ export function readTranscript(lines: readonly unknown[]): Turn[] {
           call.isError = inside(block, 'is_error') === true;
         } else {
           const said = result ?? textOf([block]);
-          if (said !== '') turns.push({ kind: isTask ? 'task' : 'shown', id: `${id}-${turns.length}`, at, text: said });
+          if (said === '') continue;
+          const turn = { id: `${id}-${turns.length}`, at, text: said };
+          turns.push(isTask ? { kind: 'task', ...turn } : { kind: 'shown', ...turn, from: speakerOf(fact) });
         }
       }
       return;
@@ -123,7 +137,8 @@ export function readTranscript(lines: readonly unknown[]): Turn[] {
     }
     if (isPlumbing(line)) return;
     if (subtype === 'closed') {
-      const final = words(inside(fact, 'closed', 'text', 'final', 'hash'));
+      const text = inside(fact, 'closed', 'text');
+      const final = words(inside(text, 'final', 'hash')) ?? words(inside(text, 'assembled', 'hash'));
       const last = [...turns].reverse().find((turn) => turn.kind === 'reply');
       const told = final === null ? null : words(inside(line['texts'], final));
       // The report is usually the last reply: it is not shown twice.

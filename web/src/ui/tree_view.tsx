@@ -1,16 +1,18 @@
 // The tree of contracts as text: the same truth as the scene, by keyboard and for screen readers. Only the rows in view are
 // in the page, so that 10,000 contracts scroll.
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { AgentView } from './model';
 import { LookBadge, Sign, ZoneGlyph } from './icons';
 import { Parts, useSize } from './parts';
-import { listRows, plant, treeKey, typeAhead, UNFOLDED_MAX, windowOf, type Row } from './rows';
+import { listRows, NO_FOLDS, openAbove, openSiblings, plant, setOpen, treeKey, typeAhead, windowOf, type Row } from './rows';
 
-export const ROW_PX = 56;
+const ROW_PX = 56;
 const TYPED_MS = 700;
 
 interface Props {
   readonly agents: readonly AgentView[];
+  /** The agents now: a key may come before the newest are drawn. */
+  readonly latest: () => readonly AgentView[];
   readonly selected: string | null;
   readonly onSelect: (id: string | null) => void;
   /** Enter or a second click: show the details. */
@@ -19,79 +21,73 @@ interface Props {
 
 const rowId = (id: string) => `row-${id}`;
 
-export function TreeView({ agents, selected, onSelect, onChoose }: Props) {
+export function TreeView({ agents, latest, selected, onSelect, onChoose }: Props) {
   const [box, size] = useSize<HTMLDivElement>();
   const [scroll, setScroll] = useState(0);
-  const [byHand, setByHand] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const [folds, setFolds] = useState(NO_FOLDS);
   const [focused, setFocused] = useState<string | null>(selected);
   const typed = useRef({ text: '', at: 0 });
   const forest = useMemo(() => plant(agents), [agents]);
-  const isBig = agents.length > UNFOLDED_MAX;
-  const rows = useMemo(() => listRows(forest, byHand, (_, level) => !isBig || level === 1), [forest, byHand, isBig]);
+  const rows = useMemo(() => listRows(forest, folds), [forest, folds]);
   const active = focused !== null && rows.some((row) => row.id === focused) ? focused : (rows[0]?.id ?? null);
   // Keys may come faster than the page is drawn.
   const current = useRef(active);
-  current.current = active;
+  current.current = focused ?? active;
 
-  const reveal = useCallback(
-    (id: string) => {
-      const element = box.current;
-      const at = rows.findIndex((row) => row.id === id);
-      if (!element || at === -1) return;
-      const top = at * ROW_PX;
-      if (top < element.scrollTop) element.scrollTop = top;
-      else if (top + ROW_PX > element.scrollTop + element.clientHeight) element.scrollTop = top + ROW_PX - element.clientHeight;
-      setScroll(element.scrollTop);
-    },
-    [rows, box],
-  );
+  /** The row to scroll to as soon as it is on the page. Only a new selection scrolls: a hire does not take a person's place away. */
+  const wanted = useRef<string | null>(null);
+  const reveal = (): boolean => {
+    const element = box.current;
+    const at = rows.findIndex((row) => row.id === wanted.current);
+    if (!element || at === -1) return false;
+    const top = at * ROW_PX;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + ROW_PX > element.scrollTop + element.clientHeight) element.scrollTop = top + ROW_PX - element.clientHeight;
+    setScroll(element.scrollTop);
+    return true;
+  };
+  useLayoutEffect(() => {
+    wanted.current = selected;
+  }, [selected]);
+  useLayoutEffect(() => {
+    if (wanted.current !== null && reveal()) wanted.current = null;
+  });
 
   // A figure that was chosen in the scene is shown here too, even in a folded part.
   useEffect(() => {
     if (selected === null) return;
     setFocused(selected);
-    setByHand((before) => {
-      const after = new Map(before);
-      for (let up = forest.byId.get(selected)?.hirer ?? null; up !== null; up = forest.byId.get(up)?.hirer ?? null) {
-        if (!(after.get(up) ?? (!isBig || forest.byId.get(up)?.hirer === null))) after.set(up, true);
-      }
-      return after.size === before.size ? before : after;
-    });
+    setFolds((before) => openAbove(forest, before, selected));
   }, [selected]);
-  useLayoutEffect(() => {
-    if (selected !== null) reveal(selected);
-  }, [selected, rows.length]);
 
-  const fold = (id: string, isOpen: boolean) => setByHand((before) => new Map(before).set(id, isOpen));
+  const fold = (id: string, isOpen: boolean) => setFolds((before) => setOpen(before, id, isOpen));
   const go = (id: string) => {
     current.current = id;
+    wanted.current = id;
     setFocused(id);
     onSelect(id);
-    reveal(id);
+    reveal();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const now = latest();
+    const newest = now === agents ? forest : plant(now);
+    const all = now === agents ? rows : listRows(newest, folds);
     const page = Math.max(1, Math.floor(size.height / ROW_PX) - 1);
-    if (event.key === '*') {
-      const hirer = current.current === null ? null : (forest.byId.get(current.current)?.hirer ?? null);
-      const siblings = hirer === null ? forest.roots : (forest.hires.get(hirer) ?? []);
-      setByHand((before) => new Map([...before, ...siblings.map((node) => [node.id, true] as const)]));
-      event.preventDefault();
-      return;
-    }
-    const step = treeKey(event.key, rows, current.current, (id) => forest.byId.get(id)?.hirer ?? null, page);
+    const step = treeKey(event.key, all, current.current, (id) => newest.byId.get(id)?.hirer ?? null, page);
     if (step) {
       event.preventDefault();
       if (step.kind === 'go') go(step.id);
       else if (step.kind === 'open') fold(step.id, true);
       else if (step.kind === 'close') fold(step.id, false);
+      else if (step.kind === 'open_all') setFolds((before) => openSiblings(newest, before, step.id));
       else if (step.kind === 'choose') onChoose(step.id);
       return;
     }
     if (event.key.length === 1 && event.key !== ' ') {
-      const now = performance.now();
-      typed.current = { text: (now - typed.current.at < TYPED_MS ? typed.current.text : '') + event.key, at: now };
-      const found = typeAhead(typed.current.text, rows, current.current, (id) => forest.byId.get(id)?.name ?? '');
+      const time = performance.now();
+      typed.current = { text: (time - typed.current.at < TYPED_MS ? typed.current.text : '') + event.key, at: time };
+      const found = typeAhead(typed.current.text, all, current.current, (id) => newest.byId.get(id)?.name ?? '');
       if (found !== null) go(found);
     }
   };

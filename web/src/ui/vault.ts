@@ -48,7 +48,7 @@ function tabStore(): Store {
 }
 
 export class Vault {
-  readonly #store: Store;
+  #store: Store;
 
   constructor(store: Store = tabStore()) {
     this.#store = store;
@@ -76,7 +76,13 @@ export class Vault {
     const after: Remembered = { ...before, ...known };
     if (at === -1) all.unshift(after);
     else all[at] = after;
-    this.#write(all.slice(0, SESSIONS_MAX));
+    this.#write(keepMost(all));
+  }
+
+  /** Takes a token that came with an address. One's own view-only link must not replace the token of the owner, which exists nowhere else. */
+  takeToken(session: string, token: string): void {
+    const known = this.find(session);
+    if (known === null || (known.token !== token && known.role !== 'owner')) this.remember(session, { token, role: 'unknown' });
   }
 
   forget(session: string): void {
@@ -89,16 +95,37 @@ export class Vault {
 
   setOperator(token: string | null): void {
     if (token === null || token === '') this.#store.removeItem(OPERATOR);
-    else this.#store.setItem(OPERATOR, token);
+    else this.#set(OPERATOR, token);
   }
 
   #write(all: readonly Remembered[]): void {
+    this.#set(SESSIONS, JSON.stringify(all));
+  }
+
+  #set(key: string, value: string): void {
     try {
-      this.#store.setItem(SESSIONS, JSON.stringify(all));
+      this.#store.setItem(key, value);
     } catch {
-      // The storage is full. The open page goes on with what it has in memory; only a reload would need this.
+      // The storage is full. From now on everything is kept in memory, until a reload.
+      const memory = memoryStore();
+      for (const other of [SESSIONS, OPERATOR]) {
+        const kept = this.#store.getItem(other);
+        if (kept !== null) memory.setItem(other, kept);
+      }
+      memory.setItem(key, value);
+      this.#store = memory;
     }
   }
+}
+
+/** Drops the oldest sessions above the limit, but never the newest, nor one whose token is the only way to real money. */
+function keepMost(all: readonly Remembered[]): Remembered[] {
+  const kept = [...all];
+  for (let at = kept.length - 1; at > 0 && kept.length > SESSIONS_MAX; at -= 1) {
+    const { role, money } = kept[at] ?? {};
+    if (role !== 'owner' || money !== 'real') kept.splice(at, 1);
+  }
+  return kept;
 }
 
 function isRemembered(value: unknown): value is Remembered {

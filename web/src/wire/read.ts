@@ -19,6 +19,7 @@ import type {
   TextRef,
   UnknownFact,
 } from '../wire';
+import { parseJson } from './text';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -112,10 +113,10 @@ function brief(value: unknown): Brief {
 function report(value: unknown): Report {
   const of = fields(value);
   const [wording, words] = variant(of['text']);
+  oneOf(wording, 'final', 'assembled');
   return {
     outcome: outcome(of['outcome']),
     text: text(words),
-    isAssembled: oneOf(wording, 'final', 'assembled') === 'assembled',
     output: optional(of['output'], text),
     accepted: oneOf(of['acceptance'], 'accepted', 'not_accepted') === 'accepted',
     spent: number(of['spent']),
@@ -148,7 +149,7 @@ function ask(value: unknown): Ask {
   const of = fields(inner);
   switch (name) {
     case 'model':
-      return { kind: name, turn: oneOf(of['turn'], 'next', 'last'), maxTokens: number(of['max_tokens']) };
+      return { kind: name, turn: oneOf(of['turn'], 'next', 'last') };
     case 'tool':
       return { kind: name, tool: string(of['tool']), arguments: text(of['arguments']) };
     case 'hire':
@@ -250,7 +251,7 @@ function knownAccountFact(name: string, inner: unknown): AccountFact {
     case 'opened':
       return { kind: name };
     case 'funded':
-      return { kind: name, money: number(of['money']), root: optional(of['root'], path) };
+      return { kind: name, money: number(of['money']), root: optional(of['root'], path), payment: optional(of['payment'], string) };
     case 'granted':
     case 'requested':
       return { kind: name, root: path(of['root']), money: number(of['money']) };
@@ -311,7 +312,7 @@ function storedFact(id: string, data: Fields): HallEvent {
  * lasting effect. Throws if the frame itself is broken.
  */
 export function readEvent(name: string, id: string | null, data: string): HallEvent | null {
-  const value = fields(JSON.parse(data));
+  const value = fields(parseJson(data));
   switch (name) {
     case 'cast':
       return { kind: 'cast', session: string(value['session']), agents: list(value['agents']).map(cast) };

@@ -35,8 +35,6 @@ test('every_route_has_its_method_path_and_body', async () => {
   await api.offers();
   await api.makeSession('demo', 500);
   await api.session('a b');
-  await api.tree('s');
-  await api.tree('s', '5.2');
   await api.ledger('s');
   await api.transcript('s', '1.2');
   await api.text('s', 'ab');
@@ -57,8 +55,6 @@ test('every_route_has_its_method_path_and_body', async () => {
     'GET /api/offers null',
     'POST /api/sessions {"team":"demo","amount_sats":500}',
     'GET /api/sessions/a%20b null',
-    'GET /api/sessions/s/tree null',
-    'GET /api/sessions/s/tree?at=5.2 null',
     'GET /api/sessions/s/ledger null',
     'GET /api/sessions/s/transcript/1.2 null',
     'GET /api/sessions/s/texts/ab null',
@@ -82,8 +78,7 @@ test('the_token_is_in_the_header_and_never_in_the_address', async () => {
   const { api, calls } = recorder(() => ok());
   await api.session('s');
   await api.message('s', 'hi');
-  await api.withToken(null).offers();
-  expect(calls.map((call) => call.headers['authorization'])).toEqual(['Bearer gh_secret', 'Bearer gh_secret', undefined]);
+  expect(calls.map((call) => call.headers['authorization'])).toEqual(['Bearer gh_secret', 'Bearer gh_secret']);
   expect(calls.map((call) => call.url).join()).not.toContain('gh_');
 });
 
@@ -130,4 +125,51 @@ test('the_page_of_a_proxy_is_not_shown_as_a_reason', async () => {
 test('a_transcript_is_a_list_of_lines', async () => {
   const { api } = recorder(() => new Response('{"type":"user"}\n\n{"type":"assistant"}\nbroken {\n'));
   await expect(api.transcript('s', '1')).resolves.toEqual([{ type: 'user' }, { type: 'assistant' }, 'broken {']);
+});
+
+test('a_request_without_a_reply_ends_after_a_time_and_is_tried_again', async () => {
+  const signals: (AbortSignal | null | undefined)[] = [];
+  const api = new Api({
+    sleep: async () => undefined,
+    fetch: async (_, init) => {
+      signals.push(init?.signal);
+      if (signals.length === 1) throw new DOMException('signal timed out', 'TimeoutError');
+      return ok([]);
+    },
+  });
+  await expect(api.offers()).resolves.toEqual([]);
+  expect(signals.map((signal) => signal?.aborted)).toEqual([false, false]);
+  expect(signals[0]).not.toBe(signals[1]);
+});
+
+test('a_key_needs_no_page_with_tls', async () => {
+  const keys: string[] = [];
+  const api = new Api({
+    fetch: async (_, init) => {
+      keys.push((init?.headers as Record<string, string>)['idempotency-key'] ?? '');
+      return ok();
+    },
+  });
+  const randomUUID = crypto.randomUUID;
+  Object.defineProperty(crypto, 'randomUUID', { configurable: true, value: undefined });
+  try {
+    await api.message('s', 'hi');
+  } finally {
+    Object.defineProperty(crypto, 'randomUUID', { configurable: true, value: randomUUID });
+  }
+  expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)]);
+});
+
+test('characters_that_turn_the_direction_of_a_text_are_never_shown', async () => {
+  const OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/;
+  const line = (text: string): string => JSON.stringify({ [text]: text });
+  // As JSON.stringify writes them, as the server writes them in a transcript, and behind a backslash.
+  const sent = `${line('\u202egnp.exe')}\n{"\\u202Egnp":"a\\\\\\u2066b"}\n${line('C:\\u202e')}\nbroken \u2067`;
+  const { api } = recorder(() => new Response(sent));
+  const lines = await api.transcript('s', '1');
+  expect(lines).toEqual([{ '\ufffdgnp.exe': '\ufffdgnp.exe' }, { '\ufffdgnp': 'a\\\ufffdb' }, { 'C:\\u202e': 'C:\\u202e' }, 'broken \ufffd']);
+  expect(await recorder(() => new Response('a\u202eb')).api.text('s', 'h')).toBe('a\ufffdb');
+  expect(JSON.stringify(await recorder(() => ok([{ team: '\u202e' }])).api.offers())).not.toMatch(OVERRIDES);
+  const refused = recorder(() => new Response(line('x').replace(/.*/, '{"code":"busy","detail":"\u202ex"}'), { status: 409 }));
+  await expect(refused.api.offers()).rejects.toMatchObject({ detail: '\ufffdx' });
 });

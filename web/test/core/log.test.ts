@@ -38,6 +38,23 @@ test('status_lines_say_what_a_contract_has_come_to', () => {
   expect(line('1')).toBe('waits for 1');
 });
 
+test('a_label_says_why_a_contract_failed_and_not_which_provider_said_so', () => {
+  const line = (report: string): string => {
+    const log = logOf(new Script().open('1').close('1', report, 'failed').events);
+    return log.status(log.newest().get('1')!, log.newest());
+  };
+  expect(line('scripted refused: HTTP 401: the key is wrong')).toBe('failed: the key is wrong');
+  expect(line("openai-eu can't be reached: no route to host")).toBe('failed: no route to host');
+  expect(line('did not get a complete reply from scripted: the reply broke off')).toBe('failed: the reply broke off');
+  expect(line('the prompt is too long for scripted: HTTP 400: 9 of 8 tokens')).toBe('failed: 9 of 8 tokens');
+  expect(line('The mayor refused: no reason was given')).toBe('failed: The mayor refused: no reason was given');
+});
+
+test('an_invoice_is_paid_when_its_payment_has_come', () => {
+  const log = logOf(new Script().account({ funded: { money: 5, root: null } }).account({ funded: { money: 7, root: null, payment: 'ab12' } }).events);
+  expect([log.isPaid('ab12'), log.isPaid('cd34')]).toEqual([true, false]);
+});
+
 test('recorded_sessions_have_status_lines_and_refused_hires', () => {
   const log = logOf(eventsOf(recorded('poor').stream));
   const moment = log.newest();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { type Clock, EventStream, follows, FrameReader, parseId, type Received, type StreamState } from '../../src/stream';
+import { settled, TestClock } from './clock';
 import { framesOf, isStored, recorded, seeded } from './recorded';
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -72,42 +73,6 @@ test('ids_follow_each_other_or_leave_a_gap', () => {
   for (const gap of ['7.2', '6.3', '5.4', '6.1', '4.3', '4.4']) expect(step('5.2', gap), gap).toBe('gap');
   for (const junk of ['', '5', '5.2.1', '05.2', '-1.2', '5.2 ', '1e3.0']) expect(parseId(junk), junk).toBeNull();
 });
-
-/** A clock that tests move. */
-class TestClock implements Clock {
-  time = 1_000_000;
-  timers = new Set<{ at: number; then: () => void }>();
-
-  now(): number {
-    return this.time;
-  }
-
-  after(ms: number, then: () => void): () => void {
-    const timer = { at: this.time + ms, then };
-    this.timers.add(timer);
-    return () => this.timers.delete(timer);
-  }
-
-  /** Moves to the next timer that is due within this time, again and again. */
-  async pass(ms: number): Promise<void> {
-    const end = this.time + ms;
-    for (;;) {
-      await settled();
-      const due = [...this.timers].filter((timer) => timer.at <= end).sort((one, other) => one.at - other.at)[0];
-      if (due === undefined) break;
-      this.time = Math.max(this.time, due.at);
-      this.timers.delete(due);
-      due.then();
-    }
-    this.time = end;
-    await settled();
-  }
-}
-
-/** Lets everything run that can run without time passing. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 30; turn += 1) await new Promise((done) => setImmediate(done));
-}
 
 interface Connection {
   readonly after: string | null;
@@ -329,4 +294,29 @@ test('a_closed_stream_does_nothing_more', async () => {
   expect(ids).toEqual([]);
   expect(connections).toHaveLength(1);
   expect(states.at(-1)).toEqual({ kind: 'ended', why: null });
+});
+
+test('a_stream_that_is_closed_by_its_own_events_leaves_no_error_behind', async () => {
+  const clock = new TestClock();
+  const { fetch, connections } = fakeServer(() => undefined);
+  const stream = new EventStream({
+    session: 's',
+    token: 't',
+    fetch,
+    clock,
+    onWake: () => () => undefined,
+    onEvents: () => {
+      stream.close();
+      connections[0]?.fail();
+    },
+    onState: () => undefined,
+  });
+  const errors: unknown[] = [];
+  const note = (error: unknown): void => void errors.push(error);
+  process.on('unhandledRejection', note);
+  await settled();
+  connections[0]?.send(`${parts[0]}\n\n`);
+  await settled();
+  process.off('unhandledRejection', note);
+  expect(errors).toEqual([]);
 });

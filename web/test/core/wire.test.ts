@@ -97,3 +97,8 @@ test('money_that_a_number_cannot_hold_exactly_is_not_called_exact', () => {
   expect(fund('9007199254740993')).toBe(false);
   expect(fund('2100000000000000000')).toBe(false);
 });
+
+test('an_event_never_has_characters_that_turn_the_direction_of_a_text', () => {
+  const event = readEvent('cast', null, '{"session":"s","agents":[{"name":"\u202eevil","description":"\\u2066","specialties":[],"model":null}]}');
+  expect(event).toMatchObject({ agents: [{ name: '\ufffdevil', description: '\ufffd' }] });
+});

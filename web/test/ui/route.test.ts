@@ -46,3 +46,49 @@ test('the vault keeps the newest sessions of this tab, and survives damaged stor
   store.setItem('hall.sessions', '[1, {"session": "a"}]');
   expect(vault.sessions()).toEqual([]);
 });
+
+test('a link to look at does not replace the token of the owner', () => {
+  const vault = new Vault(memoryStore());
+  vault.remember('s', { token: 'gh_owner', role: 'owner' });
+  vault.takeToken('s', 'gh_viewer');
+  expect(vault.find('s')).toMatchObject({ token: 'gh_owner', role: 'owner' });
+  // The link of the owner replaces that of a viewer.
+  vault.remember('t', { token: 'gh_viewer', role: 'viewer' });
+  vault.takeToken('t', 'gh_owner');
+  expect(vault.find('t')).toMatchObject({ token: 'gh_owner', role: 'unknown' });
+  vault.takeToken('u', 'gh_new');
+  expect(vault.find('u')).toMatchObject({ token: 'gh_new', role: 'unknown' });
+});
+
+test('sessions with real money are kept when others are forgotten', () => {
+  const vault = new Vault(memoryStore());
+  vault.remember('mine', { token: 't', role: 'owner', money: 'real' });
+  vault.remember('seen', { token: 't', role: 'viewer', money: 'real' });
+  for (let at = 0; at < SESSIONS_MAX + 5; at += 1) vault.remember(`s${at}`, { token: 't', role: 'owner', money: 'play' });
+  expect(vault.sessions()).toHaveLength(SESSIONS_MAX);
+  expect(vault.find('mine')).not.toBeNull();
+  expect(vault.find('seen')).toBeNull();
+  // The newest is never the one that is forgotten.
+  for (let at = 0; at < SESSIONS_MAX; at += 1) vault.remember(`r${at}`, { token: 't', role: 'owner', money: 'real' });
+  vault.remember('newest', { token: 't' });
+  expect(vault.find('newest')).not.toBeNull();
+  expect(vault.find('mine')).not.toBeNull();
+});
+
+test('a full storage loses nothing while the page is open', () => {
+  const small = memoryStore();
+  let isFull = false;
+  const set = small.setItem;
+  small.setItem = (key, value) => {
+    if (isFull) throw new DOMException('full', 'QuotaExceededError');
+    set(key, value);
+  };
+  const vault = new Vault(small);
+  vault.remember('a', { token: 'gh_a' });
+  vault.setOperator('gh_operator');
+  isFull = true;
+  vault.remember('b', { token: 'gh_b' });
+  expect([vault.find('a')?.token, vault.find('b')?.token, vault.operator()]).toEqual(['gh_a', 'gh_b', 'gh_operator']);
+  vault.setOperator('gh_other');
+  expect(vault.operator()).toBe('gh_other');
+});

@@ -61,5 +61,22 @@ test('unknown and unreadable lines are shown as notes', () => {
 });
 
 test('a result without its call is still shown', () => {
-  expect(readTranscript(lines(RESULT))).toMatchObject([{ kind: 'shown', text: 'found' }]);
+  expect(readTranscript(lines(RESULT))).toMatchObject([{ kind: 'shown', from: null, text: 'found' }]);
+});
+
+test('what an agent was shown says who said it', () => {
+  const said = (fact: object) => ({ type: 'user', stored: { fact }, message: { content: [{ type: 'text', text: 'Look there.' }] } });
+  const from = (fact: object) => {
+    const [turn] = readTranscript(lines(said(fact)));
+    return turn?.kind === 'shown' ? turn.from : 'another kind';
+  };
+  expect(from({ heard: { from: { owner: { command: 3 } }, stimulus: { message: {} } } })).toEqual({ kind: 'owner' });
+  expect(from({ heard: { from: { contract: '1.2#7' }, stimulus: { message: {} } } })).toEqual({ kind: 'contract', path: '1.2' });
+  expect(from({ nudged: 'promise' })).toEqual({ kind: 'runtime' });
+  expect(from({ answered: { id: 1 } })).toBeNull();
+});
+
+test('a report that the runtime put together is shown', () => {
+  const closed = { type: 'system', subtype: 'closed', uuid: 'u6', content: 'closed', texts: { h: 'So far: nothing.' }, stored: { fact: { closed: { text: { assembled: { hash: 'h' } } } } } };
+  expect(readTranscript(lines(closed))).toMatchObject([{ kind: 'report', text: 'So far: nothing.' }]);
 });

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { Problem } from '../../src/api';
-import { costWords } from '../../src/ui/ask';
+import { Api, newKey, Problem } from '../../src/api';
+import { costWords, readTask } from '../../src/ui/ask';
+import { isWholeText } from '../../src/ui/details';
 import { gather } from '../../src/ui/notices';
 import { duration } from '../../src/ui/parts';
-import { advice, keyedApi, newKey } from '../../src/ui/problem';
-import { demoOffer } from '../../src/ui/start';
+import { advice, keyedApi } from '../../src/ui/problem';
+import { demoOffer, payAndAsk } from '../../src/ui/start';
 import { thin } from '../../src/ui/timeline';
-import type { Offer } from '../../src/wire';
+import type { Offer, SessionMade } from '../../src/wire';
 
 const OFFER: Offer = { team: 'a', description: '', example: 'Why?', agents: [], models: [], money: 'play', needs_operator: false, budget_sats: 5, cost: null };
 
@@ -19,11 +20,37 @@ test('the demo is the offer that anybody may try', () => {
   expect(demoOffer([house, OFFER])?.team).toBe('a');
 });
 
+test('a text that was cut is not taken for the whole', () => {
+  expect(isWholeText('x'.repeat(280), 280)).toBe(true);
+  expect(isWholeText('🏛'.repeat(280), 4 * 280)).toBe(true);
+  expect(isWholeText('x'.repeat(280), 281)).toBe(false);
+  // 283 bytes, as many as a text of 283 letters has.
+  expect(isWholeText(`${'x'.repeat(280)}…`, 283)).toBe(false);
+});
+
+test('a question has words, and not too many', () => {
+  expect(readTask('  Why? ')).toEqual({ task: 'Why?' });
+  expect(readTask(' \n ')).toEqual({ wrong: 'Write a question.' });
+  expect(readTask('é'.repeat(32 * 1024))).toHaveProperty('task');
+  expect(readTask('é'.repeat(32 * 1024 + 1))).toHaveProperty('wrong');
+});
+
 test('what requests have cost', () => {
+  expect(costWords({ ...OFFER, cost: { requests: 1, median_msat: 81_001, percentile_90_msat: 81_001 } })).toBe('One request so far: it cost 82 sat.');
   expect(costWords(OFFER)).toBe('No request has been paid here yet.');
   expect(costWords({ ...OFFER, cost: { requests: 12, median_msat: 81_001, percentile_90_msat: 200_000 } })).toBe(
     '12 requests so far: half cost up to 82 sat, 9 of 10 up to 200 sat',
   );
+});
+
+test('a session that was not paid in time is forgotten, and any other is tried again', async () => {
+  const session: SessionMade = { session: 's', team: 'a', money: 'play', owner_token: 't', invoice: { invoice: '1', amount_msat: 5000, payment_request: null, expires_at: 0, state: 'open' } };
+  for (const [code, isKept] of [['expired', false], ['not_found', false], ['too_many_requests', true]] as const) {
+    const made: { current: SessionMade | null } = { current: session };
+    const api = new Api({ fetch: async () => new Response(JSON.stringify({ code, detail: '' }), { status: 409 }) });
+    await expect(payAndAsk(api, made, 'Why?', 5)).rejects.toMatchObject({ code });
+    expect(made.current === session, code).toBe(isKept);
+  }
 });
 
 test('many events are told in a few words', () => {
