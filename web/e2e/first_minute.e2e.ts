@@ -5,7 +5,7 @@ import { satDigits } from '../src/money';
 import type { Box } from '../src/stage';
 import type { Ledger, Tree } from '../src/wire';
 import { changedShare, pictureReader } from './pixels';
-import { Client, eventCount, type Faults, hasContracts, hasEnded, launch, open, scrub, Server, until } from './world';
+import { clientOf, eventCount, type Faults, hasContracts, hasEnded, launch, open, scrub, Server, until } from './world';
 
 // Software rendering is slow: a small window with reduced quality, and time for the first frame, which compiles all programs.
 const SMALL = { viewport: { width: 920, height: 600 } };
@@ -65,15 +65,6 @@ async function clickFigure(page: Page, ids: readonly string[]): Promise<string> 
 /** Whether the page and the scene have this contract selected. */
 const isSelected = (path: string): boolean => window.hall.selected === path && window.hall.stage?.selected === path;
 
-/** The session that the page made. */
-async function clientOf(page: Page): Promise<Client> {
-  const { session, token } = await page.evaluate(() => {
-    const [known] = JSON.parse(sessionStorage.getItem('hall.sessions') ?? '[]') as { session: string; token: string }[];
-    return { session: known?.session ?? '', token: known?.token ?? '' };
-  });
-  return new Client(server.origin, session, token);
-}
-
 async function saysPlayMoney(page: Page): Promise<void> {
   await page.getByText('play money').first().waitFor();
 }
@@ -92,7 +83,7 @@ test('the whole first minute: one click, a team at work, its figures, the answer
   // Made, paid and asked by one click.
   await until(page, hasContracts, 1);
   await saysPlayMoney(page);
-  const client = await clientOf(page);
+  const client = await clientOf(page, server.origin);
   expect((await client.get<Tree>('tree')).account).toMatchObject({ kind: 'play', funded: 500_000 });
 
   // A figure in the canvas and its row in the tree are the same contract. Its transcript can be read.
@@ -126,7 +117,7 @@ test('the whole first minute: one click, a team at work, its figures, the answer
 
 test('a contract is stopped with all below it, and the past stays as it was', async () => {
   const { page, faults } = opened;
-  const client = await clientOf(page);
+  const client = await clientOf(page, server.origin);
   await page.locator('#next-task').fill('Why is the payment API failing?');
   await page.locator('.next .primary').click();
   await page.locator('#tab-tree').click();

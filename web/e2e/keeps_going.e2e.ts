@@ -115,7 +115,13 @@ test('a reload in mid-run keeps the session, and no address ever has the token',
 
 test('a viewer can watch and change nothing, and a revoked link says so', async () => {
   const owner = await open(browser, server.origin, `/?view=2d${session.link}`, FLAT);
+  // A link that was made elsewhere is listed, and can be revoked.
+  await session.post('viewers', {});
   await owner.page.getByRole('button', { name: 'Share' }).click();
+  const foreign = owner.page.locator('.links li', { hasText: 'Only the tab that made it can show it.' });
+  await foreign.getByRole('button', { name: 'Revoke' }).click();
+  await foreign.waitFor({ state: 'detached' });
+  await owner.page.getByText('There is no link.').waitFor();
   await owner.page.getByText('Make a link').click();
   const link = (await owner.page.locator('.links .request-text').textContent()) ?? '';
   expect(link.startsWith(`${server.origin}/#/s/${session.session}?k=`)).toBe(true);

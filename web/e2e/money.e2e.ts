@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import type { Tree } from '../src/wire';
 import { Lnbits, Models, type Said } from './peers';
-import { Client, hasEnded, launch, open, Server, until } from './world';
+import { clientOf, hasEnded, launch, open, Server, until } from './world';
 
 let browser: Browser;
 let lnbits: Lnbits | null;
@@ -94,14 +94,6 @@ async function fill(page: Page, team: string, task: string, budget: number): Pro
   await page.locator('#amount').fill(String(budget));
 }
 
-async function clientOf(page: Page): Promise<Client> {
-  const { session, token } = await page.evaluate(() => {
-    const [known] = JSON.parse(sessionStorage.getItem('hall.sessions') ?? '[]') as { session: string; token: string }[];
-    return { session: known?.session ?? '', token: known?.token ?? '' };
-  });
-  return new Client(server.origin, session, token);
-}
-
 const saysIn = ([place, words]: readonly [string, string]): boolean => document.querySelector(place)?.textContent?.includes(words) === true;
 
 test('a Lightning invoice is shown, paid, worked for, and the rest is paid back', async ({ skip }) => {
@@ -126,7 +118,7 @@ test('a Lightning invoice is shown, paid, worked for, and the rest is paid back'
   await until(page, hasEnded, null, 90_000);
   await page.locator('#tab-answer').click();
   await until(page, saysIn, ['.report-box', 'The meeting is on Tuesday.'] as const);
-  const client = await clientOf(page);
+  const client = await clientOf(page, server.origin);
   const view = await client.get<{ money: string; free_msat: number; payable_msat: number; spent_msat: number }>();
   expect(view).toMatchObject({ money: 'real', free_msat: 1_500_000 - view.spent_msat });
 
@@ -191,7 +183,7 @@ test('a running agent is topped up, wrapped up, and its rest returns', async () 
   await page.locator('#operator').fill(server.operatorToken());
   await page.getByRole('button', { name: 'Ask with play money' }).click();
   await page.locator('[id="row-1.1"]').click({ timeout: 60_000 });
-  const client = await clientOf(page);
+  const client = await clientOf(page, server.origin);
   const granted = async (): Promise<number> => (await client.get<Tree>('tree')).contracts.find((contract) => contract.path === '1.1')?.money.granted ?? 0;
   const before = await granted();
 

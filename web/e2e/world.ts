@@ -170,6 +170,15 @@ export class Client {
   }
 }
 
+/** The session that the page made last. */
+export async function clientOf(page: Page, origin: string): Promise<Client> {
+  const { session, token } = await page.evaluate(() => {
+    const [known] = JSON.parse(sessionStorage.getItem('hall.sessions') ?? '[]') as { session: string; token: string }[];
+    return { session: known?.session ?? '', token: known?.token ?? '' };
+  });
+  return new Client(origin, session, token);
+}
+
 /** A session of the live demo with play money. With a task, the team is at work. It works for about 40 s. */
 export async function makeSession(origin: string, task: string | null = 'Why is the payment API failing?'): Promise<Client> {
   const headers = { 'content-type': 'application/json' };

@@ -8,6 +8,7 @@ import type {
   Refund,
   SessionMade,
   SessionView,
+  Viewer,
   ViewerAdded,
 } from './wire';
 import { inOrder, parseJson } from './wire/text';
@@ -133,6 +134,11 @@ export class Api {
   /** Pays free money back: all of it in play money, or to a Lightning invoice. */
   refund(id: string, invoice?: string): Promise<Refund> {
     return this.#post(of(id, 'refund'), invoice === undefined ? {} : { invoice });
+  }
+
+  /** The viewers whose tokens are valid. */
+  async viewers(id: string): Promise<readonly Viewer[]> {
+    return (await this.#json<{ readonly viewers: readonly Viewer[] }>({ method: 'GET', path: of(id, 'viewers'), isRepeatable: true })).viewers;
   }
 
   /** Makes a token that allows to read. The route takes no idempotency key, so it is not tried again. */

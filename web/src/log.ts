@@ -276,7 +276,7 @@ export class SessionLog {
       const unknown = this.#unknown.find((seen) => seen.contract === contract.path);
       return `unknown fact: ${firstWords(unknown?.name ?? '?', 40)}`;
     }
-    return statusLine(contract, this.excerpt(contract.report?.text ?? null));
+    return statusLine(contract, moment.spent(contract.path), this.excerpt(contract.report?.text ?? null));
   }
 }
 

@@ -111,6 +111,13 @@ export interface Refund {
   readonly state: 'under_way' | 'paid' | 'failed';
 }
 
+/** A viewer whose token is valid. */
+export interface Viewer {
+  readonly viewer: number;
+  /** In milliseconds since 1970. */
+  readonly made_at: number;
+}
+
 export interface ViewerAdded {
   readonly viewer: number;
   readonly token: string;

@@ -15,6 +15,7 @@ export class Moment {
   readonly doubts: ReadonlySet<Path | null>;
   #byPath: ReadonlyMap<Path, TreeContract> | null = null;
   #hires: ReadonlyMap<Path, readonly TreeContract[]> | null = null;
+  #spent: ReadonlyMap<Path, number> | null = null;
 
   constructor(index: number, fold: Fold) {
     const { at, account, contracts } = fold.tree();
@@ -39,6 +40,15 @@ export class Moment {
   children(path: Path): readonly TreeContract[] {
     this.#hires ??= byHirer(this.contracts);
     return this.#hires.get(path) ?? [];
+  }
+
+  /**
+   * What a contract and all contracts below it have spent so far, in msat. A purse counts the cost of a hire only once the hire has
+   * reported.
+   */
+  spent(path: Path): number {
+    this.#spent ??= sums(this.contracts);
+    return this.#spent.get(path) ?? 0;
   }
 
   /** A contract and all contracts below it. */
@@ -68,6 +78,17 @@ export class Moment {
   isDoubtful(path: Path | null): boolean {
     return this.doubts.has(path);
   }
+}
+
+function sums(contracts: readonly TreeContract[]): Map<Path, number> {
+  const spent = new Map<Path, number>();
+  const add = (path: Path, more: number): void => void spent.set(path, (spent.get(path) ?? 0) + more);
+  // Each contract comes before its hires, so that from the end on each sum is complete before it is added to that of the hirer.
+  for (const contract of contracts.toReversed()) {
+    add(contract.path, detailsOf(contract).own);
+    if (contract.hirer !== null) add(contract.hirer, spent.get(contract.path) ?? 0);
+  }
+  return spent;
 }
 
 function byHirer(contracts: readonly TreeContract[]): Map<Path, TreeContract[]> {

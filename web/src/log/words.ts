@@ -54,9 +54,9 @@ export function listed(words: readonly string[]): string {
   return named.length < 2 ? (named[0] ?? '') : `${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
 }
 
-/** What the label of a contract says under its name. `report` is the beginning of its report, if it is known. */
-export function statusLine(contract: TreeContract, report: string | null): string {
-  const { spent, granted } = contract.money;
+/** What the label of a contract says under its name. `spent`: with all below it. `report` is the beginning of its report, if it is known. */
+export function statusLine(contract: TreeContract, spent: number, report: string | null): string {
+  const { granted } = contract.money;
   switch (contract.state) {
     case 'works':
       return `${satsUp(spent)} of ${satsDown(granted)} sat`;

@@ -70,7 +70,7 @@ function RequestAnswer({ api, session, view, agents, ledger, excerpt, nameOf, on
                   {agent.name}
                 </span>
                 <LookBadge look={agent.look} />
-                <span class="tree-money">{sats(agent.money?.spent ?? 0)}</span>
+                <span class="tree-money">{sats(agent.spent)}</span>
               </summary>
               <div>
                 {agent.contract?.report && <TextOf key={agent.contract.report.text.hash} api={api} session={session} text={agent.contract.report.text} excerpt={excerpt(agent.contract.report.text)} />}

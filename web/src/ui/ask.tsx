@@ -95,6 +95,7 @@ export function Ask() {
         money: session.money,
         task: words,
         needsOperator: offer.needs_operator,
+        isUnseen: true,
         pending: session.money === 'real' ? { task: words, budgetSats: budget, key: newKey() } : null,
       });
       if (session.money === 'play') await payAndAsk(keyedApi(secret ?? session.owner_token, key), made, words, budget);

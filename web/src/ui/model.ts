@@ -1,6 +1,5 @@
 // The rows of the 2D view, made from the state at the cursor. A row of a contract that did not change is the same object as
 // before, so that a list of 10,000 is cheap to bring up to date.
-import { detailsOf } from '../fold';
 import { isolated, listed, waitsWords, type Moment, type SessionLog } from '../log';
 import { satsDown, satsUp } from '../money';
 import type { Zone } from '../stage';
@@ -21,6 +20,8 @@ export interface AgentView extends TreeNode {
   readonly look: Look;
   /** The state in words, such as `waits for coder and tester`. */
   readonly status: string;
+  /** What it and all below it have spent, in msat. */
+  readonly spent: number;
   /** Such as `52 of 90 sat`. */
   readonly spend: string;
   readonly waitsFor: readonly Wanted[];
@@ -66,7 +67,8 @@ export class Rows {
     const { money, state } = contract;
     // The name of a hire is known only after it has begun.
     const waits = state === 'waits' ? waiting(contract, log, moment) : '';
-    const key = `${does} ${waits}`;
+    const spent = moment.spent(contract.path);
+    const key = `${spent} ${does} ${waits}`;
     const known = this.#known.get(contract);
     if (known?.key === key) return known.view;
     const view: AgentView = {
@@ -77,7 +79,8 @@ export class Rows {
       zone: contract.hirer === null ? null : this.#zones(contract.agent),
       look: state,
       status: statusOf(contract, does, waits) ?? log.status(contract, moment),
-      spend: `${satsUp(money.spent)} of ${satsDown(money.granted)} sat`,
+      spent,
+      spend: `${satsUp(spent)} of ${satsDown(money.granted)} sat`,
       waitsFor: contract.waits_for.map((wait) => ({
         words: wait.kind === 'hire' ? nameAt(wait.contract, log, moment) : waitsWords([wait]),
         contract: wait.kind === 'hire' ? wait.contract : null,
@@ -101,6 +104,7 @@ export class Rows {
       zone: this.#zones(hire.agent),
       look: 'refused',
       status: `refused: ${hire.why}`,
+      spent: 0,
       spend: '',
       waitsFor: [],
       money: null,
@@ -135,15 +139,6 @@ function doing(does: string, waits: TreeContract['waits_for']): string {
   const tools = waits.filter((wait) => wait.kind === 'tool');
   if (tools.length > 0) return `works: ${waitsWords(tools)}`;
   return DOES[does] ?? 'works';
-}
-
-/** What a contract and all below it have spent so far. */
-export function spentSoFar(contracts: readonly TreeContract[], root: Path): number {
-  let sum = 0;
-  for (const contract of contracts) {
-    if (contract.path === root || contract.path.startsWith(`${root}.`)) sum += detailsOf(contract).own;
-  }
-  return sum;
 }
 
 /** Whether the newest request has not ended. Work that has stopped continues with the next order. */

@@ -14,7 +14,7 @@ import { ErrorPage } from './error_page';
 import { FundDialog, MoneyDialog, NextQuestion, Unpaid } from './fund';
 import { LookBadge, Sign, type Look } from './icons';
 import { LedgerView } from './ledger';
-import { countLooks, isAtWork, spentSoFar, type AgentView } from './model';
+import { countLooks, isAtWork, type AgentView } from './model';
 import { OrderDialog } from './orders';
 import { duration, useCountdown, useMedia } from './parts';
 import { useReloaded } from './reload';
@@ -117,7 +117,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
   const newestName = (id: string) => newestById.get(id)?.name ?? '';
   const shown = store.cursor;
   const money = root?.money ?? null;
-  const spent = root === null ? 0 : spentSoFar(moment.contracts, root.path);
+  const spent = root === null ? 0 : moment.spent(root.path);
   const title = task === null ? (view.team ?? 'A new session') : firstWords(task, 160);
   const tree = <TreeView agents={agents} latest={() => store.agents} selected={store.selected} onSelect={(id) => store.select(id)} onChoose={choose} />;
   const isUnpaid = view.requests.length === 0;

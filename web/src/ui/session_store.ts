@@ -17,6 +17,8 @@ const TOAST_MS = 5000;
 const YOUNG_MS = 3000;
 /** A person needs about this long to see one contract come and go. */
 const READ_MS = 500;
+/** The scene is loaded within this time. */
+const SCENE_MS_MAX = 20_000;
 const VIEW_MS = 400;
 const UNPAID_MS = 2500;
 /** Work that stops leaves no event. */
@@ -78,6 +80,8 @@ export class SessionStore {
   /** How many times the view was asked for, and which of these replies was taken last. */
   #viewsAsked = 0;
   #viewTaken = 0;
+  /** Until when the newest request may be shown again, because it was too fast to read. */
+  #replayUntil: number | null = null;
   #isClosed = false;
   #isAsking = false;
 
@@ -155,6 +159,7 @@ export class SessionStore {
   /** Calls with each stage that is to be drawn, while somebody draws. */
   watchStage(listener: (stage: Stage) => void): () => void {
     this.#stages.add(listener);
+    this.#replayWhatWasTooFast();
     listener(this.stage);
     this.#tick();
     return () => void this.#stages.delete(listener);
@@ -205,6 +210,13 @@ export class SessionStore {
     const root = this.log.newest().newestRoot;
     const contracts = root === null ? 0 : this.log.newest().subtree(root.path).length;
     return contracts > 1 && (root?.closed_at ?? Number.POSITIVE_INFINITY) - (root?.opened_at ?? 0) < contracts * READ_MS;
+  }
+
+  /** Work that was too fast to read is shown again, if somebody sees the scene, or soon will. */
+  #replayWhatWasTooFast(): void {
+    if (this.#replayUntil === null || this.#stages.size === 0) return;
+    if (this.#now <= this.#replayUntil) this.director.replay(this.#now, this.#newestRequest());
+    this.#replayUntil = null;
   }
 
   /** Draws the stage again while something moves, and sleeps until the next change. Nothing is drawn on a hidden page. */
@@ -298,7 +310,7 @@ export class SessionStore {
       if (event.kind === 'fact') {
         if (event.fact.kind === 'closed' && !event.contract.includes('.')) {
           isMoney = true;
-          hasEnded ||= isFresh;
+          hasEnded ||= isFresh || this.#vault.find(this.session)?.isUnseen === true;
         }
         if (isFresh) heard.push({ contract: event.contract, fact: event.fact });
       }
@@ -311,7 +323,11 @@ export class SessionStore {
     const isMoving = this.#stages.size > 0 && (hasFresh || isYoung || this.director.behind(now) > 0);
     if (hasNew && isMoving) this.director.feed(now);
     else if (hasNew) this.director.skip();
-    if (hasEnded && this.#stages.size > 0 && this.isLive && this.#wasTooFast()) this.director.replay(now, this.#newestRequest());
+    if (hasEnded) {
+      this.#vault.remember(this.session, { isUnseen: false });
+      this.#replayUntil = this.isLive && this.#wasTooFast() ? now + SCENE_MS_MAX : null;
+      this.#replayWhatWasTooFast();
+    }
     if (isMoney) this.refreshView();
     this.#changed();
   }

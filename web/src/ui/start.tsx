@@ -66,7 +66,7 @@ export function Start() {
       const { example, budget_sats: budget } = offer;
       // A session can't be made twice by a repeated click: the first one is kept.
       const session = (made.current ??= await new Api().makeSession(offer.team, budget));
-      vault.remember(session.session, { token: session.owner_token, role: 'owner', team: offer.team, money: session.money, task: example });
+      vault.remember(session.session, { token: session.owner_token, role: 'owner', team: offer.team, money: session.money, task: example, isUnseen: true });
       await payAndAsk(keyedApi(session.owner_token, key), made, example, budget);
       go(sessionHash(session.session));
     });

@@ -181,8 +181,8 @@ function TreeRow({ row, at, agent, isActive, isSelected, onGo, onFold, onChoose 
             <Parts
               whole={agent.money.granted}
               parts={[
-                { name: 'spent', value: agent.money.spent },
-                { name: 'held', value: agent.money.held },
+                { name: 'spent', value: agent.spent },
+                { name: 'held', value: agent.money.granted - agent.spent - agent.money.available },
               ]}
             />
           )}

@@ -13,8 +13,10 @@ export interface Remembered {
   readonly needsOperator: boolean;
   /** A question that is asked as soon as the session is paid. `key` makes it safe to ask again after a reload. */
   readonly pending: { readonly task: string; readonly budgetSats: number; readonly key: string } | null;
-  /** View-only links that were made in this tab: the server does not list them. */
+  /** View-only links that were made in this tab. The server does not keep their tokens. */
   readonly viewers: readonly { readonly viewer: number; readonly link: string }[];
+  /** Whether something was asked here, and nobody has seen how it was worked on. */
+  readonly isUnseen: boolean;
 }
 
 const SESSIONS = 'hall.sessions';
@@ -72,7 +74,7 @@ export class Vault {
   remember(session: string, known: Partial<Omit<Remembered, 'session'>>): void {
     const all = this.sessions();
     const at = all.findIndex((other) => other.session === session);
-    const before: Remembered = all[at] ?? { session, token: '', task: null, team: null, money: null, role: 'unknown', needsOperator: false, pending: null, viewers: [] };
+    const before: Remembered = all[at] ?? { session, token: '', task: null, team: null, money: null, role: 'unknown', needsOperator: false, pending: null, viewers: [], isUnseen: false };
     const after: Remembered = { ...before, ...known };
     if (at === -1) all.unshift(after);
     else all[at] = after;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Rows, spentSoFar } from '../../src/ui/model';
+import { Rows } from '../../src/ui/model';
 import { logOf } from '../core/recorded';
 import { Script } from '../core/script';
 
@@ -14,7 +14,7 @@ function spend(script: Script, path: string, money: number): void {
 test('the_money_of_a_hire_is_counted_once_before_and_after_its_report', () => {
   const grant = { grant: { money: 9000, heads: 9, depth: 9, deadline: null } };
   const script = new Script().open('1', grant).hire('1.1', grant);
-  const sum = (): number => spentSoFar(logOf(script.events).newest().contracts, '1');
+  const sum = (): number => logOf(script.events).newest().spent('1');
   spend(script, '1', 50);
   spend(script, '1.1', 400);
   expect(sum()).toBe(450);

@@ -97,6 +97,19 @@ test('history_that_comes_while_the_scene_is_behind_is_shown_in_the_end', async (
   store.close();
 });
 
+test('work_that_was_asked_here_and_was_too_fast_is_shown_again_once_there_is_a_scene', async () => {
+  vault.remember('s', { token: 'gh_owner', isUnseen: true });
+  for (const isExpected of [true, false]) {
+    const store = await opened();
+    // It ended before the page could connect, and before the scene was loaded.
+    send(new Script().open('1').hire('1.1').hire('1.2').close('1.1').close('1.2').close('1').events, false);
+    await clock.pass(3000);
+    store.watchStage(() => undefined);
+    expect([store.isReplaying, store.isSpread]).toEqual([isExpected, isExpected]);
+    store.close();
+  }
+});
+
 test('without_a_scene_every_fact_is_shown_at_once', async () => {
   const store = await opened();
   send(new Script().open('1').hire('1.1').hire('1.2').events, true);
