@@ -5,25 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser, Page } from 'playwright-core';
 import type { Tree } from '../src/wire';
-import { Lnbits, Models, type Said } from './peers';
+import { agentFile, Lnbits, Models, rule } from './peers';
 import { clientOf, hasEnded, launch, open, Server, until } from './world';
 
 let browser: Browser;
 let lnbits: Lnbits | null;
 let models: Models;
 let server: Server;
-
-const agentFile = (name: string, more = ''): string => `---
-name: ${name}
-description: Knows dates.
-model: test/scripted
-tools: [read_file]
-${more}---
-You are the ${name}.
-`;
-
-/** A rule for the requests of an agent. */
-const rule = (agent: string, reply: Said, when = {}): { when: object; then: { reply: Said } } => ({ when: { agent: `You are the ${agent}.`, ...when }, then: { reply } });
 
 const RULES = [
   rule('lead', { calls: [{ name: 'delegate_task', arguments: { specialty: 'clerk', task: 'Find the date.', budget: 100 } }] }, { has_tool_result: false }),

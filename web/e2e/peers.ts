@@ -82,6 +82,24 @@ export interface Said {
   readonly damage?: object;
 }
 
+interface Rule {
+  readonly when: object;
+  readonly then: { readonly reply: Said };
+}
+
+/** A rule for the requests of an agent that has a file of `agentFile`. */
+export const rule = (agent: string, reply: Said, when = {}): Rule => ({ when: { agent: `You are the ${agent}.`, ...when }, then: { reply } });
+
+/** The file of an agent that uses the model `test/scripted`, with further lines of front matter. */
+export const agentFile = (name: string, more = ''): string => `---
+name: ${name}
+description: Knows dates.
+model: test/scripted
+tools: [read_file]
+${more}---
+You are the ${name}.
+`;
+
 /** A provider of models. `when` chooses requests: see the README of crates/model-server. */
 export class Models {
   private constructor(
@@ -89,7 +107,7 @@ export class Models {
     readonly child: ChildProcess,
   ) {}
 
-  static async start(rules: readonly { when?: object; then: { reply: Said } }[]): Promise<Models> {
+  static async start(rules: readonly Rule[]): Promise<Models> {
     const script = { models: ['scripted'], rules };
     const { child, line } = await start('MODEL_SERVER', ['--port', '0', '--script', '-'], `${JSON.stringify(script)}\n`);
     return new Models(`http://${line.replace('listening on ', '')}`, child);

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Browser } from 'playwright-core';
-import { Models, type Said } from './peers';
+import { agentFile, Models, rule } from './peers';
 import { hasEnded, launch, open, Server, until } from './world';
 
 const NAMES = ['the quick one', '<img src=x onerror="window.hacked = 1">', 'W'.repeat(120), '\u202Egnirts desrever'];
@@ -11,16 +11,6 @@ const NAMES = ['the quick one', '<img src=x onerror="window.hacked = 1">', 'W'.r
 let browser: Browser;
 let models: Models;
 let server: Server;
-
-const rule = (agent: string, reply: Said, when = {}): { when: object; then: { reply: Said } } => ({ when: { agent: `You are the ${agent}.`, ...when }, then: { reply } });
-
-const agentFile = (name: string, more: string): string => `---
-name: ${name}
-description: Knows dates.
-model: test/scripted
-${more}---
-You are the ${name}.
-`;
 
 beforeAll(async () => {
   const hires = NAMES.map((name, number) => ({ name: 'delegate_task', arguments: { specialty: 'clerk', task: `Find date ${number}.`, budget: 20, name } }));
@@ -45,7 +35,7 @@ budget = "500sat"
   mkdirSync(join(server.home, 'project'));
   mkdirSync(join(server.home, 'agents'));
   writeFileSync(join(server.home, 'agents', 'lead.md'), agentFile('lead', 'delegation:\n  team: [clerk]\n'));
-  writeFileSync(join(server.home, 'agents', 'clerk.md'), agentFile('clerk', ''));
+  writeFileSync(join(server.home, 'agents', 'clerk.md'), agentFile('clerk'));
   [browser] = await Promise.all([launch(), server.start()]);
 });
 
