@@ -48,12 +48,13 @@ const AGENTS: Readonly<Record<string, string>> = {
 /** Ten agents: every state once. The contractor hires the tester later, and grep reports later. */
 export const TEN: Part = hiresLater(
   inBackground(part(
-    'contractor', 500, 'works',
+    'contractor', 640, 'works',
     part(
-      'investigator', 225, 'works',
-      part('log-reader', 92, 'works', held(part('grep', 20, 'done'))), part('toolsmith', 25, 'runs dry'), part('scholar', 20, 'fails'),
+      'investigator', 270, 'works',
+      inBackground(part('log-reader', 125, 'works', held(part('grep', 20, 'done')), part('indexer', 20, 'is stopped'))),
+      part('toolsmith', 25, 'runs dry'), part('scholar', 20, 'fails'),
     ),
-    inBackground(part('coder', 120, 'works', part('fuzzer', 20, 'is stopped'), part('builder', 5, 'refused'))),
+    inBackground(part('coder', 100, 'works', part('builder', 5, 'refused'))),
     part('auditor', 40, 'works'),
   )),
   part('tester', 60, 'works'),
@@ -97,10 +98,11 @@ export const SIXTY: Part = ((): Part => {
     if (lead === 'coder') hires[2] = hiresLater(inBackground(middle(first, leaf(second))), part('fixer', 45, 'works'));
     if (lead === 'tester') hires[1] = hiresLater(inBackground(middle(second, leaf(first))), part('checker', 45, 'works'));
     if (lead === 'planner') hires[0] = inBackground(middle(first, held(part(second, 50, 'done')), leaf(first)));
+    if (lead === 'planner') hires.push(part(second, 5, 'refused'));
     const whole = part(lead, 600, 'works', ...hires);
     return place % 2 === 0 ? inBackground(whole) : whole;
   });
-  return part('contractor', 3900, 'works', ...leads);
+  return part('contractor', 4300, 'works', ...leads);
 })();
 
 export interface Numbered {
@@ -131,13 +133,16 @@ export function staysOpen(one: Part): boolean {
 const LAST_CALL_SAT = 12;
 /** A hirer keeps this much for itself. */
 const HIRER_SAT = 50;
+/** More would be more calls than an agent may make. */
+const OWN_SAT_MAX = 150;
 
 /** What a part spends on its own replies before it hires, in sat: about half of what it does not pass on. */
 export function ownCost({ agent, budget, end, hires, later }: Part): number {
   const passedOn = [...hires, ...later].filter((hire) => hire.end !== 'refused').reduce((sum, hire) => sum + hire.budget, 0);
   if (end === 'fails') return 0;
   const own = budget - passedOn;
-  return Math.max(0, Math.min(own * (0.5 + 0.06 * (agent.length % 5)), own - (passedOn > 0 ? HIRER_SAT : LAST_CALL_SAT)));
+  const spare = own - (passedOn > 0 ? HIRER_SAT : LAST_CALL_SAT);
+  return Math.max(0, Math.min(own * (0.5 + 0.06 * (agent.length % 5)), spare, OWN_SAT_MAX));
 }
 
 export function agentFile(name: string): string {

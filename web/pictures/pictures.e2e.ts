@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GAP_MS } from '../src/director';
 import type { Box } from '../src/stage';
 import { clipped, contrasts, decode, distance, dominant, overlaps, type Pixels, type Words } from './check';
 import { SIXTY, TEN, TWENTY } from './crew';
@@ -46,7 +47,10 @@ async function settled(page: Page, figures: number): Promise<void> {
 
 /** The hall alone, over the whole page. */
 async function fillPage(page: Page): Promise<void> {
-  await page.locator('.stage').evaluate((stage) => stage.requestFullscreen());
+  await page.locator('.stage').evaluate(async (stage) => {
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    await stage.requestFullscreen();
+  });
   await until(page, (width) => document.querySelector('canvas')?.clientWidth === width, WIDTH);
 }
 
@@ -68,9 +72,13 @@ async function playMoment(pages: readonly Page[], hires: Readonly<Record<string,
   for (const page of pages) await stopTime(page);
   for (const [hirer, hire] of Object.entries(hires)) {
     studio.release(hirer);
-    for (const page of pages) await until(page, hasContract, hire);
+    for (const page of pages) {
+      await until(page, hasContract, hire);
+      // The next portal opens no sooner.
+      await advance(page, GAP_MS);
+    }
   }
-  for (const page of pages) await advance(page, 400);
+  for (const page of pages) await advance(page, 400 - GAP_MS);
   await halfway();
   studio.release(report);
   for (const page of pages) {
@@ -93,12 +101,11 @@ async function take(page: Page, name: string, time: 'runs' | 'stands' = 'runs'):
   const shoot = (width: number, height: number): Promise<{ data: string }> =>
     browser.send('Page.captureScreenshot', { format: 'png', clip: { x: 0, y: 0, width, height, scale: 1 / FINE } });
   // A page at rest notices its new pixels when it is painted.
-  const t0 = Date.now(); await shoot(8, 8);
+  await shoot(8, 8);
   await until(page, (ratio) => window.devicePixelRatio === ratio && [...document.querySelectorAll('canvas')].every(({ width, clientWidth }) => width === clientWidth * ratio), FINE);
   if (time === 'stands') await page.clock.runFor(20);
   else await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   const png = Buffer.from((await shoot(WIDTH, HEIGHT)).data, 'base64');
-  console.log('SHOT', name, Date.now() - t0);
   if (process.env['HALL_PICTURES'] === 'write') {
     mkdirSync(OUT, { recursive: true });
     writeFileSync(`${OUT}/${name}.png`, png);

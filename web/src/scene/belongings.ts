@@ -179,7 +179,7 @@ export class Belongings {
     lights.forEach((light, i) => {
       const isBehind = i === 1 && open.length === 1;
       const actor = open[isBehind ? 0 : i];
-      light.intensity = actor ? (isBehind ? 2.5 : 4.2) * actor.portalOpen : 0;
+      light.intensity = actor ? (isBehind ? 2.5 : 3.2) * actor.portalOpen : 0;
       if (!actor) return;
       light.color.setRGB(...this.tonesOf(actor).zone);
       light.position.set(actor.x, actor.y + 0.5, actor.z + (isBehind ? -0.8 : 1.15));

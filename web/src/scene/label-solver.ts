@@ -58,6 +58,11 @@ const ROUNDS = 14;
 /** What a label should keep free around the name of a sector, which stands for itself. */
 const SECTOR_GAP = 14;
 const STAY_BONUS = 5;
+/** A place that costs more than this is read wrongly, or hides something. */
+const BAD_COST = 20;
+/** How many places of others a label tries, and for how many labels there is time to try. */
+const BETTER_MAX = 6;
+const FEW = 32;
 /** How far beside a figure its label may be. */
 const REACH_SIDE = 90;
 
@@ -196,31 +201,63 @@ function crowding(seat: Seat, rect: Rect, seats: readonly Seat[]): number {
   return cost;
 }
 
+function costOf(seat: Seat, seats: readonly Seat[]): number {
+  return (seat.staticCosts[seat.chosen] ?? Infinity) + crowding(seat, seat.rect, seats);
+}
+
+function move(seat: Seat, candidate: number): void {
+  seat.chosen = candidate;
+  seat.rect = seatRect(seat.request, seat.list[candidate]);
+}
+
+/** Moves a label to its cheapest place. True if that is another one. */
+function moveToBest(seat: Seat, seats: readonly Seat[]): boolean {
+  let best = seat.chosen;
+  let bestCost = Infinity;
+  seat.list.forEach((candidate, i) => {
+    const fixedCost = seat.staticCosts[i] ?? Infinity;
+    if (fixedCost >= bestCost) return;
+    const cost = fixedCost + crowding(seat, seatRect(seat.request, candidate), seats);
+    if (cost < bestCost) {
+      bestCost = cost;
+      best = i;
+    }
+  });
+  if (best === seat.chosen) return false;
+  move(seat, best);
+  return true;
+}
+
+/** A label at a bad place takes a good one from others, if all of them together are better off then. */
+function takeBetter(seat: Seat, seats: readonly Seat[]): void {
+  const before = costOf(seat, seats);
+  if (before < BAD_COST) return;
+  const old = seat.chosen;
+  const better = seat.list.map((_, i) => i).filter((i) => (seat.staticCosts[i] ?? Infinity) < before - BAD_COST / 2);
+  better.sort((a, b) => (seat.staticCosts[a] ?? 0) - (seat.staticCosts[b] ?? 0));
+  for (const candidate of better.slice(0, BETTER_MAX)) {
+    move(seat, candidate);
+    const pushed = seats.filter((other) => other !== seat && overlap(rectAt(seat.request, seat.rect.left, seat.rect.top, GAP), other.rect) > 0);
+    if (pushed.some(({ request }) => request.isPinned)) continue;
+    const places = pushed.map(({ chosen }) => chosen);
+    move(seat, old);
+    const costBefore = before + pushed.reduce((sum, other) => sum + costOf(other, seats), 0);
+    move(seat, candidate);
+    for (const other of pushed) moveToBest(other, seats);
+    if (costOf(seat, seats) + pushed.reduce((sum, other) => sum + costOf(other, seats), 0) < costBefore) return;
+    pushed.forEach((other, i) => move(other, places[i] ?? 0));
+  }
+  move(seat, old);
+}
+
 /** Each label in turn takes its cheapest place, until nobody moves. */
 function settle(seats: readonly Seat[]): void {
+  const free = seats.filter(({ request }) => !request.isPinned);
   for (let round = 0; round < ROUNDS; round++) {
-    let hasMoved = false;
-    for (const seat of seats) {
-      if (seat.request.isPinned) continue;
-      let best = seat.chosen;
-      let bestCost = Infinity;
-      seat.list.forEach((candidate, i) => {
-        const fixedCost = seat.staticCosts[i] ?? Infinity;
-        if (fixedCost >= bestCost) return;
-        const cost = fixedCost + crowding(seat, seatRect(seat.request, candidate), seats);
-        if (cost < bestCost) {
-          bestCost = cost;
-          best = i;
-        }
-      });
-      if (best !== seat.chosen) {
-        seat.chosen = best;
-        seat.rect = seatRect(seat.request, seat.list[best]);
-        hasMoved = true;
-      }
-    }
-    if (!hasMoved) return;
+    const moves = free.filter((seat) => moveToBest(seat, seats));
+    if (moves.length === 0) break;
   }
+  if (seats.length <= FEW) for (const seat of free) takeBetter(seat, seats);
 }
 
 /** Places for the labels. A label without room is not in the answer. No two answers overlap. */

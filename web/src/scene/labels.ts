@@ -117,10 +117,10 @@ export class Labels {
       this.solvedAt = scene.nowMs;
       this.placements = placeLabels(requests, this.field(scene), this.placements);
       for (const { label, request } of wanted.values()) label.request = request;
-      this.place(wanted, null);
+      this.place(wanted, null, scene);
       return false;
     }
-    if (moved > 0.25) this.place(wanted, requests);
+    if (moved > 0.25) this.place(wanted, requests, scene);
     return moved > MOVED_PIXELS;
   }
 
@@ -231,7 +231,9 @@ export class Labels {
       scene.projector.point(top, this.spot);
       const unit = scene.projector.unit(this.spot.depth);
       const { x, y } = this.spot;
-      bodies.push({ left: x - unit * 0.3, top: y, right: x + unit * 0.75, bottom: y + unit * 2, owner: '', weight: 0.5 });
+      // The lamp must be seen; its banner may be covered.
+      bodies.push({ left: x - unit * 0.4, top: y, right: x + unit * 0.4, bottom: y + unit, owner: '', weight: 2 });
+      bodies.push({ left: x, top: y + unit, right: x + unit * 0.75, bottom: y + unit * 2, owner: '', weight: 0.5 });
     }
     for (const prop of scene.landmarks.props) {
       scene.projector.point(prop.at, this.spot);
@@ -256,7 +258,7 @@ export class Labels {
   }
 
   /** Puts elements where the solution says. `drift`: requests that moved since; labels follow their figures. */
-  private place(wanted: Map<string, { label: Label; request: LabelRequest }>, drift: readonly LabelRequest[] | null): void {
+  private place(wanted: Map<string, { label: Label; request: LabelRequest }>, drift: readonly LabelRequest[] | null, { width, height }: LabelScene): void {
     const rects: Rect[] = [];
     for (const [id, { label, request }] of wanted) {
       const placement = this.placements.get(id);
@@ -266,8 +268,9 @@ export class Labels {
         const x = placement.x + (drift ? request.x - base.x : 0);
         const y = placement.y + (drift ? request.feetY - base.feetY : 0);
         const rect = { left: x, top: y, right: x + label.width, bottom: y + label.height };
-        // Labels that drifted into each other wait for the next solution.
-        if (drift && rects.some((other) => overlap(other, rect) > 0)) isShown = false;
+        // Labels that drifted into each other or over the edge wait for the next solution.
+        const isOver = x < 0 || y < 0 || rect.right > width || rect.bottom > height;
+        if (drift && (isOver || rects.some((other) => overlap(other, rect) > 0))) isShown = false;
         else rects.push(rect);
         label.element.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
         this.drawLeader(label, request, rect, isShown && request.kind === 'figure');

@@ -76,6 +76,18 @@ describe('labels', () => {
     }
   });
 
+  it('take a place from another label if both are better off then', () => {
+    // The page leaves the first figure only the place under its feet. The second label, which stands partly there, has others.
+    const requests = [request('a', 930, 500, { width: 200 }), request('b', 800, 500)];
+    const fixed = [
+      { left: 700, top: 100, right: 1300, bottom: 378 }, { left: 962, top: 300, right: 1300, bottom: 490 },
+      { left: 1035, top: 490, right: 1300, bottom: 700 }, { left: 700, top: 552, right: 1300, bottom: 900 },
+    ];
+    const placed = solve(requests, fixed);
+    expect(placed.get('a')).toMatchObject({ x: 830, y: 505 });
+    expect(placed.get('b')?.y).toBe(505);
+  });
+
   it('leave faces in sight', () => {
     const one = request('a', 800, 500);
     const face: Body = { left: 784, right: 816, top: 520, bottom: 580, owner: '', weight: 2.5 };
