@@ -98,7 +98,7 @@ export const SIXTY: Part = ((): Part => {
     if (lead === 'coder') hires[2] = hiresLater(inBackground(middle(first, leaf(second))), part('fixer', 45, 'works'));
     if (lead === 'tester') hires[1] = hiresLater(inBackground(middle(second, leaf(first))), part('checker', 45, 'works'));
     if (lead === 'planner') hires[0] = inBackground(middle(first, held(part(second, 50, 'done')), leaf(first)));
-    if (lead === 'planner') hires.push(part(second, 5, 'refused'));
+    if (lead === 'tester') hires[2] = middle(first, leaf(first), leaf(second), part(second, 5, 'refused'));
     const whole = part(lead, 600, 'works', ...hires);
     return place % 2 === 0 ? inBackground(whole) : whole;
   });

@@ -97,12 +97,15 @@ interface Picture {
 /** Takes a picture: one frame with two pixels for each pixel of the picture, each way. */
 async function take(page: Page, name: string, time: 'runs' | 'stands' = 'runs'): Promise<Picture> {
   const browser = await page.context().newCDPSession(page);
-  await browser.send('Emulation.setDeviceMetricsOverride', { width: WIDTH, height: HEIGHT, deviceScaleFactor: FINE, mobile: false });
   const shoot = (width: number, height: number): Promise<{ data: string }> =>
     browser.send('Page.captureScreenshot', { format: 'png', clip: { x: 0, y: 0, width, height, scale: 1 / FINE } });
-  // A page at rest notices its new pixels when it is painted.
-  await shoot(8, 8);
-  await until(page, (ratio) => window.devicePixelRatio === ratio && [...document.querySelectorAll('canvas')].every(({ width, clientWidth }) => width === clientWidth * ratio), FINE);
+  const setPixels = async (ratio: number): Promise<void> => {
+    await browser.send('Emulation.setDeviceMetricsOverride', { width: WIDTH, height: HEIGHT, deviceScaleFactor: ratio, mobile: false });
+    // A page at rest notices its new pixels when it is painted.
+    await shoot(8, 8);
+    await until(page, (wanted) => window.devicePixelRatio === wanted && [...document.querySelectorAll('canvas.scene-canvas')].every((canvas) => canvas instanceof HTMLCanvasElement && canvas.width === Math.floor(canvas.clientWidth * wanted)), ratio);
+  };
+  await setPixels(FINE);
   if (time === 'stands') await page.clock.runFor(20);
   else await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   const png = Buffer.from((await shoot(WIDTH, HEIGHT)).data, 'base64');
@@ -116,7 +119,7 @@ async function take(page: Page, name: string, time: 'runs' | 'stands' = 'runs'):
   expect([pixels.width, pixels.height]).toEqual([WIDTH, HEIGHT]);
   const canvas = (await page.locator('canvas').first().boundingBox()) ?? { x: 0, y: 0, width: WIDTH, height: HEIGHT };
   const boxes = (await page.evaluate(() => window.hall.boxes)) ?? { figures: {}, labels: {} };
-  await browser.send('Emulation.setDeviceMetricsOverride', { width: WIDTH, height: HEIGHT, deviceScaleFactor: COARSE, mobile: false });
+  await setPixels(COARSE);
   await browser.detach();
   return { pixels, canvas, figures: boxes.figures, labels: boxes.labels };
 }
