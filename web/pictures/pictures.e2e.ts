@@ -4,13 +4,17 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GAP_MS } from '../src/director';
 import type { Box } from '../src/stage';
 import { clipped, contrasts, decode, distance, dominant, overlaps, type Pixels, type Words } from './check';
 import { SIXTY, TEN, TWENTY } from './crew';
+import { until, type Faults } from '../e2e/world';
 import { Studio, type Shown } from './studio';
 
 const OUT = fileURLToPath(new URL('../../docs/hall', import.meta.url));
 const [WIDTH, HEIGHT] = [1600, 900];
+/** Pixels for each pixel of the picture, each way: while a test waits, and for the picture itself. Software WebGL draws slowly. */
+const [COARSE, FINE] = [0.25, 2];
 
 /** Colours that may dominate: sky, night, stone, robes in shadow; by day paper and stone. */
 const NIGHT = ['#0E1626', '#172031', '#2B3A54', '#2B3550', '#3A354E', '#42466E', '#121B2E', '#1B2440'];
@@ -24,23 +28,63 @@ const address = ({ session, token }: Shown, theme: 'night' | 'day'): string => `
 
 /** Waits until the scene has drawn so many figures and nothing moves. */
 async function settled(page: Page, figures: number): Promise<void> {
-  await page.waitForFunction(
-    (count) => {
-      const { stage, stats } = window.hall;
-      return stats !== null && stats.drawCalls > 0 && stats.quality === 'full' && (stage?.figures.length ?? 0) >= count && (stage?.beats.length ?? 0) === 0;
-    },
-    figures,
-    { timeout: 120_000, polling: 500 },
-  );
-  // The camera comes to rest: the boxes of two moments are the same.
-  let before = '';
-  for (let look = 0; look < 60; look += 1) {
-    const now = await page.evaluate(() => JSON.stringify(window.hall.boxes?.figures));
-    if (now === before) return;
-    before = now;
-    await page.waitForTimeout(700);
+  const isShown = (count: number): boolean => {
+    const { stage, stats } = window.hall;
+    return stats !== null && stats.drawCalls > 0 && stats.quality === 'full' && (stage?.figures.length ?? 0) >= count && (stage?.beats.length ?? 0) === 0;
+  };
+  await until(page, isShown, figures, 120_000);
+  // The camera comes to rest: the boxes of two frames are the same.
+  const isAtRest = async (): Promise<boolean> => {
+    const boxes = (): string => JSON.stringify(window.hall.boxes?.figures);
+    const frame = (): Promise<number> => new Promise(requestAnimationFrame);
+    const before = boxes();
+    await frame();
+    await frame();
+    return boxes() === before;
+  };
+  await until(page, isAtRest, undefined);
+}
+
+/** The hall alone, over the whole page. */
+async function fillPage(page: Page): Promise<void> {
+  await page.locator('.stage').evaluate(async (stage) => {
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    await stage.requestFullscreen();
+  });
+  await until(page, (width) => document.querySelector('canvas')?.clientWidth === width, WIDTH);
+}
+
+/** From here on the time of the page stands still unless the test moves it, so that the picture shows one moment. */
+async function stopTime(page: Page): Promise<void> {
+  await page.clock.pauseAt(Date.now() + 1000);
+}
+
+/** Moves the time of the page on, with few frames: software WebGL draws slowly. */
+async function advance(page: Page, ms: number): Promise<void> {
+  for (let gone = 0; gone < ms; gone += 80) await page.clock.fastForward(Math.min(80, ms - gone));
+}
+
+const hasContract = (path: string): boolean => window.hall.tree?.contracts.some((contract) => contract.path === path) === true;
+const hasReported = (path: string): boolean => window.hall.tree?.contracts.find((contract) => contract.path === path)?.state === 'done';
+
+/** Opens hires and lets one report on all these pages, up to the moment at which the newcomers are most of the way out of their portals. */
+async function playMoment(pages: readonly Page[], hires: Readonly<Record<string, string>>, report: string, halfway: () => Promise<void> = async () => {}): Promise<void> {
+  for (const page of pages) await stopTime(page);
+  for (const [hirer, hire] of Object.entries(hires)) {
+    studio.release(hirer);
+    for (const page of pages) {
+      await until(page, hasContract, hire);
+      // The next portal opens no sooner.
+      await advance(page, GAP_MS);
+    }
   }
-  throw new Error('the camera does not rest');
+  for (const page of pages) await advance(page, 400 - GAP_MS);
+  await halfway();
+  studio.release(report);
+  for (const page of pages) {
+    await until(page, hasReported, report);
+    await advance(page, 480);
+  }
 }
 
 interface Picture {
@@ -50,8 +94,21 @@ interface Picture {
   readonly labels: Record<string, Box>;
 }
 
-async function take(page: Page, name: string): Promise<Picture> {
-  const png = await page.screenshot({ timeout: 120_000 });
+/** Takes a picture: one frame with two pixels for each pixel of the picture, each way. */
+async function take(page: Page, name: string, time: 'runs' | 'stands' = 'runs'): Promise<Picture> {
+  const browser = await page.context().newCDPSession(page);
+  const shoot = (width: number, height: number): Promise<{ data: string }> =>
+    browser.send('Page.captureScreenshot', { format: 'png', clip: { x: 0, y: 0, width, height, scale: 1 / FINE } });
+  const setPixels = async (ratio: number): Promise<void> => {
+    await browser.send('Emulation.setDeviceMetricsOverride', { width: WIDTH, height: HEIGHT, deviceScaleFactor: ratio, mobile: false });
+    // A page at rest notices its new pixels when it is painted.
+    await shoot(8, 8);
+    await until(page, (wanted) => window.devicePixelRatio === wanted && [...document.querySelectorAll('canvas.scene-canvas')].every((canvas) => canvas instanceof HTMLCanvasElement && canvas.width === Math.floor(canvas.clientWidth * wanted)), ratio);
+  };
+  await setPixels(FINE);
+  if (time === 'stands') await page.clock.runFor(20);
+  else await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  const png = Buffer.from((await shoot(WIDTH, HEIGHT)).data, 'base64');
   if (process.env['HALL_PICTURES'] === 'write') {
     mkdirSync(OUT, { recursive: true });
     writeFileSync(`${OUT}/${name}.png`, png);
@@ -59,8 +116,11 @@ async function take(page: Page, name: string): Promise<Picture> {
   const blank = await page.context().newPage();
   const pixels = await decode(blank, png);
   await blank.close();
+  expect([pixels.width, pixels.height]).toEqual([WIDTH, HEIGHT]);
   const canvas = (await page.locator('canvas').first().boundingBox()) ?? { x: 0, y: 0, width: WIDTH, height: HEIGHT };
   const boxes = (await page.evaluate(() => window.hall.boxes)) ?? { figures: {}, labels: {} };
+  await setPixels(COARSE);
+  await browser.detach();
   return { pixels, canvas, figures: boxes.figures, labels: boxes.labels };
 }
 
@@ -68,7 +128,7 @@ async function take(page: Page, name: string): Promise<Picture> {
 function labelWords(page: Page): Promise<Words[]> {
   return page.evaluate(() => {
     const found: { text: string; colour: [number, number, number]; box: { x: number; y: number; width: number; height: number } }[] = [];
-    for (const label of document.querySelectorAll<HTMLElement>('[class*="label-"]')) {
+    for (const label of document.querySelectorAll<HTMLElement>('.label-layer .label, .label-layer .label *')) {
       const text = label.textContent?.trim() ?? '';
       const style = getComputedStyle(label);
       const { x, y, width, height } = label.getBoundingClientRect();
@@ -101,59 +161,88 @@ function checkFigures({ figures, canvas }: Picture, heightMin: number): void {
   }
 }
 
+/** A label must not hide who another figure is. An emblem is at the top of the box of its figure. */
+function checkEmblems({ figures, labels }: Picture, ids: readonly string[]): void {
+  const emblems = ids.map((id) => [id, figures[id]] as const).flatMap(([id, box]) => (box === undefined ? [] : [[id, emblemOf(box)] as const]));
+  const hidden = emblems.flatMap(([id, emblem]) =>
+    Object.entries(labels).filter(([label, box]) => label !== id && overlaps({ emblem, box }).length > 0).map(([label]) => `${label} over ${id}`));
+  expect(hidden, 'labels over emblems').toEqual([]);
+}
+
+function emblemOf({ x, y, width }: Box): Box {
+  return { x: x + width * 0.36, y: y + width * 0.06, width: width * 0.28, height: width * 0.28 };
+}
+
+function checkLabels({ labels, canvas }: Picture): void {
+  for (const [id, box] of Object.entries(labels)) {
+    const isInside = box.x >= 0 && box.y >= 0 && box.x + box.width <= canvas.width && box.y + box.height <= canvas.height;
+    expect(isInside, `the label of ${id} is inside the frame`).toBe(true);
+  }
+}
+
+/** The ids of the figures with an emblem. */
+function emblemIds(page: Page): Promise<string[]> {
+  return page.evaluate(() => window.hall.stage?.figures.filter(({ condition }) => condition !== 'cancelled' && condition !== 'refused').map(({ id }) => id) ?? []);
+}
+
+async function checkAll(page: Page, picture: Picture, palette: readonly string[], heightMin: number): Promise<void> {
+  checkLook(picture, palette);
+  checkLabels(picture);
+  checkFigures(picture, heightMin);
+  checkEmblems(picture, await emblemIds(page));
+  await checkWords(page, picture);
+}
+
 test('the first view is the lit, empty hall', async () => {
-  const { page, faults } = await studio.page('/?quality=full&theme=night', WIDTH, HEIGHT);
+  const { page, faults } = await studio.page('/?quality=full&theme=night', WIDTH, HEIGHT, COARSE);
   await settled(page, 0);
-  checkLook(await take(page, '1-first-view'), NIGHT);
+  await checkAll(page, await take(page, '1-first-view'), NIGHT, 0);
   expect(faults.list).toEqual([]);
   await page.context().close();
 });
 
-test('portals open and coins fly when agents are hired', async () => {
+test('ten agents in every state while a portal opens, near, by night and by day', async () => {
   const shown = await studio.play('Why is the payment API failing?', TEN);
-  const { page, faults } = await studio.page(address(shown, 'night'), WIDTH, HEIGHT);
-  await settled(page, 11);
-  // From here on the time of the page stands still unless the test moves it, so that the picture shows one moment.
-  await page.clock.install();
-  await page.clock.pauseAt(Date.now() + 1000);
-  await page.getByRole('button', { name: /replay/i }).first().click();
-  const isMoment = (): boolean => {
-    const { stage } = window.hall;
-    const ages = stage?.beats.filter((beat) => beat.kind === 'portal').map((beat) => stage.now - beat.start) ?? [];
-    const isFull = (stage?.figures.length ?? 0) >= 4;
-    return isFull && ages.some((age) => age > 450 && age < 800) && stage?.beats.some((beat) => beat.kind === 'coins') === true;
+  const open = async (theme: 'night' | 'day'): Promise<{ page: Page; faults: Faults }> => {
+    const opened = await studio.page(address(shown, theme), WIDTH, HEIGHT, COARSE);
+    await fillPage(opened.page);
+    await settled(opened.page, 10);
+    return opened;
   };
-  for (let step = 0; step < 120 && !(await page.evaluate(isMoment)); step += 1) await page.clock.fastForward(150);
-  expect(await page.evaluate(isMoment), 'a portal is open, and coins fly').toBe(true);
-  checkLook(await take(page, '2-portals'), NIGHT);
-  expect(faults.list).toEqual([]);
-  await page.context().close();
-  await studio.end(shown);
-});
-
-test('ten agents in every state, by night and by day', async () => {
-  const shown = await studio.play('Why is the payment API failing?', TEN);
-  for (const [theme, name, palette] of [['night', '3-ten', NIGHT], ['day', '4-day', DAY]] as const) {
-    const { page, faults } = await studio.page(address(shown, theme), WIDTH, HEIGHT);
-    await settled(page, 11);
-    const picture = await take(page, name);
-    checkLook(picture, palette);
-    checkFigures(picture, 40);
-    await checkWords(page, picture);
+  const [near, night, day] = [await open('night'), await open('night'), await open('day')];
+  await playMoment([near.page, night.page, day.page], { '1': '1.4' }, '1.1.1.1', () => comeNear(near.page, '1.4'));
+  await checkAll(night.page, await take(night.page, '3-ten', 'stands'), NIGHT, 40);
+  await checkAll(day.page, await take(day.page, '4-day', 'stands'), DAY, 40);
+  const close = await take(near.page, '2-portals', 'stands');
+  checkLook(close, NIGHT);
+  checkLabels(close);
+  expect(close.figures['1.4']?.height, 'the height of the newcomer').toBeGreaterThanOrEqual(150);
+  await checkWords(near.page, close);
+  for (const { page, faults } of [near, night, day]) {
     expect(faults.list).toEqual([]);
     await page.context().close();
   }
   await studio.end(shown);
 });
 
+/** Moves the camera to the root and a figure, as a hand does: the wheel zooms, a drag lowers the eye. */
+async function comeNear(page: Page, id: string): Promise<void> {
+  const boxes = await page.evaluate(() => window.hall.boxes);
+  const [root, portal] = [boxes?.figures['1'], boxes?.portals[id]];
+  if (root === undefined || portal === undefined) throw new Error(`the portal of ${id} is not drawn`);
+  const at = { x: (root.x + portal.x + (root.width + portal.width) / 2) / 2, y: root.y - 12 };
+  await page.mouse.move(at.x, at.y);
+  for (const way of [300, 50]) await page.mouse.wheel(0, -way);
+  await page.mouse.down();
+  await page.mouse.move(at.x, at.y - 115, { steps: 4 });
+  await page.mouse.up();
+}
+
 test('twenty agents are large enough, inside the frame, and named', async () => {
   const shown = await studio.play('Make the checkout twice as fast', TWENTY);
-  const { page, faults } = await studio.page(address(shown, 'night'), WIDTH, HEIGHT);
+  const { page, faults } = await studio.page(address(shown, 'night'), WIDTH, HEIGHT, COARSE);
   await settled(page, 20);
-  const picture = await take(page, '5-twenty');
-  checkLook(picture, NIGHT);
-  checkFigures(picture, 40);
-  await checkWords(page, picture);
+  await checkAll(page, await take(page, '5-twenty'), NIGHT, 40);
   expect(faults.list).toEqual([]);
   await page.context().close();
   await studio.end(shown);
@@ -161,11 +250,11 @@ test('twenty agents are large enough, inside the frame, and named', async () => 
 
 test('sixty agents can still be told apart', async () => {
   const shown = await studio.play('Port the billing service to Rust', SIXTY);
-  const { page, faults } = await studio.page(address(shown, 'night'), WIDTH, HEIGHT);
-  await settled(page, 59);
-  const picture = await take(page, '6-sixty');
-  checkLook(picture, NIGHT);
-  checkFigures(picture, 25);
+  const { page, faults } = await studio.page(address(shown, 'night'), WIDTH, HEIGHT, COARSE);
+  await fillPage(page);
+  await settled(page, 58);
+  await playMoment([page], { '1.2.3': '1.2.3.2', '1.4.2': '1.4.2.2' }, '1.6.1.1');
+  await checkAll(page, await take(page, '6-sixty', 'stands'), NIGHT, 25);
   expect(faults.list).toEqual([]);
   await page.context().close();
   await studio.end(shown);
@@ -175,19 +264,19 @@ test('a selected agent shows its work, and the end shows the answer', async () =
   const shown = await studio.fund('demo', 500);
   await studio.ask(shown, 'Why is the payment API failing?', 400, TEN);
   await studio.until(shown, (states) => states.size === 10);
-  const { page, faults } = await studio.page(address(shown, 'night'), WIDTH, HEIGHT);
+  const { page, faults } = await studio.page(address(shown, 'night'), WIDTH, HEIGHT, COARSE);
   await settled(page, 10);
   // The row leaves when its details come, so it can't be waited for.
   await page.getByRole('treeitem', { name: /log-investigator/ }).first().dispatchEvent('click');
-  await page.waitForFunction(() => window.hall.selected !== null);
+  await until(page, () => window.hall.selected !== null, undefined);
   await page.locator('#tab-details').click();
-  await page.waitForFunction(() => document.querySelectorAll('.turn').length >= 2, undefined, { polling: 300 });
+  await until(page, () => document.querySelectorAll('.turn').length >= 2, undefined);
   await settled(page, 10);
-  checkLook(await take(page, '7-details'), NIGHT);
+  await checkAll(page, await take(page, '7-details'), NIGHT, 40);
   await studio.until(shown, (states) => states.get('1') === 'done');
   await page.getByRole('tab', { name: /Answer/ }).click();
   await settled(page, 10);
-  checkLook(await take(page, '8-answer'), NIGHT);
+  await checkAll(page, await take(page, '8-answer'), NIGHT, 40);
   expect(faults.list).toEqual([]);
   await page.context().close();
 });

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { launch, open, Server, type Faults } from '../e2e/world';
-import { AGENT_NAMES, agentFile, numbered, type End, type Part } from './crew';
+import { AGENT_NAMES, agentFile, numbered, staysOpen, type End, type Part } from './crew';
 import { Model } from './model';
 
 interface Contract {
@@ -92,19 +92,28 @@ new_sessions_per_minute = 1000
     await this.post(`/api/sessions/${shown.session}/requests`, { task, budget_sats: sats });
   }
 
-  /** Runs a plan until everything is as the plan says. */
+  /** Runs a plan until everything is as the plan says, up to the replies that the model holds. */
   async play(task: string, plan: Part): Promise<Shown> {
     const shown = await this.fund('crew', plan.budget);
     await this.ask(shown, task, plan.budget, plan);
-    const parts = [...numbered(plan)].filter(([, part]) => part.end !== 'refused');
+    const parts = [...numbered(plan)].filter(([, { part, isLater }]) => part.end !== 'refused' && !isLater).map(([path, { part }]) => ({ path, part }));
     await this.until(shown, (contracts) => contracts.size === parts.length);
-    for (const [path] of parts.filter(([, part]) => part.end === 'is stopped')) {
-      await this.post(`/api/sessions/${shown.session}/stop`, { contract: path });
-    }
-    await this.until(shown, (contracts) => parts.every(([path, part]) => STATES[part.end] === undefined || contracts.get(path) === STATES[part.end]));
-    // What works must also be seen to work: its next request is on its way.
-    await this.until(shown, (contracts) => parts.every(([path, part]) => part.end !== 'works' || ['works', 'waits'].includes(contracts.get(path) ?? '')));
+    // Everybody has done their own work; who has open hires waits for them, or works beside them.
+    const waits = (part: Part): boolean => !part.isBackground && part.hires.some((hire) => hire.end !== 'refused' && staysOpen(hire) && hire.end !== 'is stopped');
+    const resting = parts.filter(({ part }) => staysOpen(part) && !waits(part));
+    const toStop = parts.filter(({ part }) => part.end === 'is stopped');
+    await this.until(shown, () => toStop.every(({ path }) => this.#model.isAtRest(path)));
+    for (const { path } of toStop) await this.post(`/api/sessions/${shown.session}/stop`, { contract: path });
+    await this.until(shown, (contracts) =>
+      parts.every(({ path, part }) => part.isHeld || STATES[part.end] === undefined || contracts.get(path) === STATES[part.end]) &&
+      resting.every(({ path }) => this.#model.isAtRest(path)) &&
+      parts.every(({ path, part }) => part.end !== 'works' || contracts.get(path) === (waits(part) ? 'waits' : 'works')));
     return shown;
+  }
+
+  /** Lets a part go on that waits. */
+  release(number: string): void {
+    this.#model.release(number);
   }
 
   /** Ends the work of a session: agents that work for ever would take the calls of the next one. */
@@ -125,9 +134,13 @@ new_sessions_per_minute = 1000
     throw new Error(`the session did not get there: ${JSON.stringify([...states])}`);
   }
 
-  /** Opens a page of the program. */
-  async page(path: string, width: number, height: number, options = {}): Promise<{ page: Page; faults: Faults }> {
+  /** Opens a page of the program. `pixelRatio`: how many pixels the hall has for each CSS pixel, each way. */
+  async page(path: string, width: number, height: number, pixelRatio: number): Promise<{ page: Page; faults: Faults }> {
     if (this.#browser === null) throw new Error('the studio has not started');
-    return open(this.#browser, this.origin, path, { viewport: { width, height }, ...options });
+    const { page, faults } = await open(this.#browser, this.origin, 'about:blank', { viewport: { width, height }, deviceScaleFactor: pixelRatio });
+    // A test can stop the time of the page. All timers must belong to this clock, so it comes before the page.
+    await page.clock.install();
+    await page.goto(this.origin + path);
+    return { page, faults };
   }
 }

@@ -7,26 +7,20 @@ import type { Banner, Condition, Theme } from '../stage';
 import { Emblems } from './billboards';
 import type { Glows } from './billboards';
 import type { Actor } from './cast';
-import { Columns } from './columns';
+import { LightColumns } from './columns';
 import { Decals, RING_STYLE } from './decals';
-import { HOME_AZIMUTH } from './hall';
 import { InstancedThings } from './instances';
-import { zoneOf } from './layout';
+import { HOME_AZIMUTH, zoneOf } from './layout';
 import { propMaterial } from './materials';
 import type { SharedUniforms } from './materials';
-import { mixed } from './mesh-builder';
+import { mixed, triple } from './mesh-builder';
 import { randomSequence } from './motion';
 import { COLOR, SECTORS } from './palette';
-import type { EmblemName } from './palette';
+import type { EmblemName, Triple } from './palette';
 import { SHARDS, STAFF_LAMP, buildFoldBanner, buildHourglass, buildLectern, buildPurse, buildShard, buildStaff } from './tokens';
 
-type Triple = readonly [number, number, number];
 const WHITE: Triple = [1, 1, 1];
 const RED = new Color('#E05545');
-
-function triple(color: Color): Triple {
-  return [color.r, color.g, color.b];
-}
 
 interface Tones {
   readonly emblem: Triple;
@@ -38,29 +32,57 @@ interface Tones {
 }
 
 function emblemColor(own: string, isRoot: boolean, condition: Condition, isNight: boolean): Color {
-  if (condition === 'failed') return new Color(isNight ? '#FF4434' : '#C4221A');
-  if (condition === 'ran_dry') return new Color(isNight ? COLOR.amber : '#C46F00');
-  const base = isRoot ? new Color(isNight ? COLOR.lantern : '#A8711C') : isNight ? new Color(own) : mixed(own, COLOR.ink, 0.34);
-  if (condition === 'done') return isNight ? base.lerp(new Color(COLOR.ivory), 0.75).multiplyScalar(1.05) : base;
-  if (isNight) return base.multiplyScalar(condition === 'waits' ? 0.85 : 1.25);
-  return base;
+  if (!isNight) return dayEmblemColor(own, isRoot, condition).multiplyScalar(0.6);
+  if (condition === 'failed') return new Color('#FF4434');
+  if (condition === 'ran_dry') return new Color(COLOR.amber);
+  const base = new Color(isRoot ? COLOR.lantern : own);
+  if (condition === 'done') return base.lerp(new Color(COLOR.ivory), 0.75).multiplyScalar(1.05);
+  return base.multiplyScalar(condition === 'waits' ? 0.85 : 1.25);
+}
+
+function dayEmblemColor(own: string, isRoot: boolean, condition: Condition): Color {
+  if (condition === 'failed') return new Color('#C4221A');
+  if (condition === 'ran_dry') return new Color('#C46F00');
+  if (isRoot) return new Color('#A8711C');
+  return mixed(own, COLOR.ink, condition === 'done' ? 0.6 : 0.34);
 }
 
 function ringLook(own: string, isRoot: boolean, condition: Condition, isNight: boolean): [Color, number, number] {
   if (isRoot) return [new Color(0), RING_STYLE.none, 0];
+  if (!isNight) return dayRingLook(own, condition);
   switch (condition) {
     case 'works':
-      return [mixed(own, '#FFFFFF', 0.15).multiplyScalar(isNight ? 1.4 : 0.8), RING_STYLE.solid, isNight ? 0.9 : 0.8];
+      return [mixed(own, '#FFFFFF', 0.15).multiplyScalar(1.4), RING_STYLE.solid, 0.9];
     case 'waits':
-      return [new Color(COLOR.lantern).multiplyScalar(isNight ? 1.2 : 0.6), RING_STYLE.dashed, isNight ? 0.8 : 0.7];
+      return [new Color(COLOR.lantern).multiplyScalar(1.2), RING_STYLE.dashed, 0.8];
     case 'ran_dry':
-      return [new Color(COLOR.amber).multiplyScalar(isNight ? 1.3 : 0.85), RING_STYLE.open, 0.95];
+      return [new Color(COLOR.amber).multiplyScalar(1.3), RING_STYLE.open, 0.95];
     case 'failed':
-      return [new Color(COLOR.red).multiplyScalar(isNight ? 1.5 : 0.9), RING_STYLE.cracks, 1];
+      return [new Color(COLOR.red).multiplyScalar(1.5), RING_STYLE.cracks, 1];
     case 'done':
-      return [mixed(own, COLOR.ivory, 0.6).multiplyScalar(isNight ? 0.9 : 0.7), RING_STYLE.thin, 0.7];
+      return [mixed(own, COLOR.ivory, 0.6).multiplyScalar(0.9), RING_STYLE.thin, 0.7];
     case 'cancelled':
       return [new Color(COLOR.ash), RING_STYLE.dotted, 0.55];
+    case 'refused':
+      return [new Color(0), RING_STYLE.none, 0];
+  }
+}
+
+/** By day a ring is ink on pale stone. The tone curve brightens unlit colours, so these are darker than they look. */
+function dayRingLook(own: string, condition: Condition): [Color, number, number] {
+  switch (condition) {
+    case 'works':
+      return [mixed(own, COLOR.ink, 0.35).multiplyScalar(0.35), RING_STYLE.solid, 0.95];
+    case 'waits':
+      return [new Color('#8A5200').multiplyScalar(0.5), RING_STYLE.dashed, 0.95];
+    case 'ran_dry':
+      return [new Color('#C46F00').multiplyScalar(0.7), RING_STYLE.open, 1];
+    case 'failed':
+      return [new Color('#C4221A').multiplyScalar(0.8), RING_STYLE.cracks, 1];
+    case 'done':
+      return [mixed(own, COLOR.ink, 0.35).multiplyScalar(0.4), RING_STYLE.thin, 0.9];
+    case 'cancelled':
+      return [new Color('#4A4640'), RING_STYLE.dotted, 0.8];
     case 'refused':
       return [new Color(0), RING_STYLE.none, 0];
   }
@@ -70,7 +92,7 @@ export class Belongings {
   readonly objects: Object3D[];
   readonly emblems: Emblems;
   private readonly decals: Decals;
-  private readonly columns: Columns;
+  private readonly columns: LightColumns;
   private readonly material;
   private readonly sets: Record<'lit' | 'unlit' | 'hourglass' | 'purse' | 'staff' | 'shard' | 'banner', InstancedThings>;
   private readonly tones = new Map<string, Tones>();
@@ -85,7 +107,7 @@ export class Belongings {
   constructor(shared: SharedUniforms, atlas: Texture, private readonly glows: Glows) {
     this.emblems = new Emblems(atlas);
     this.decals = new Decals(shared);
-    this.columns = new Columns(shared);
+    this.columns = new LightColumns(shared);
     this.material = propMaterial(shared);
     const make = (geometry: ReturnType<typeof buildPurse>): InstancedThings => {
       const set = new InstancedThings(geometry, this.material, { tint: 3 });
@@ -94,7 +116,7 @@ export class Belongings {
       return set;
     };
     this.sets = {
-      lit: make(buildLectern(true)), unlit: make(buildLectern(false)), hourglass: make(buildHourglass()), purse: make(buildPurse()),
+      lit: make(buildLectern('lit')), unlit: make(buildLectern('dark')), hourglass: make(buildHourglass()), purse: make(buildPurse()),
       staff: make(buildStaff()), shard: make(buildShard()), banner: make(buildFoldBanner()),
     };
     this.objects = [this.decals.mesh, this.columns.mesh, this.emblems.mesh, ...Object.values(this.sets).map((set) => set.mesh)];
@@ -134,34 +156,34 @@ export class Belongings {
     this.columns.clear();
     this.emblems.clear();
     for (const set of Object.values(this.sets)) set.clear();
-    let nextLight = 0;
+    this.lightPortals(actors, lights);
     const isCrowd = actors.length > 200;
     for (const set of Object.values(this.sets)) set.mesh.castShadow = !isCrowd;
     for (const actor of actors) {
       if (isCrowd && !actor.screen.isVisible) continue;
       const tones = this.tonesOf(actor);
-      if (actor.portalOpen > 0) {
-        this.addPortal(actor, tones, now);
-        const light = lights[nextLight];
-        if (light && this.theme === 'night' && actor.figure.condition !== 'refused') {
-          nextLight++;
-          light.color.setRGB(...tones.zone);
-          light.intensity = 6 * actor.portalOpen;
-          light.position.set(actor.x, actor.y + 0.5, actor.z + 1.15);
-        }
-      }
+      if (actor.portalOpen > 0) this.addPortal(actor, tones, now);
       if (actor.figure.condition === 'refused') this.addShards(actor, isCrowd);
       else if (actor.isPresent) this.addPerson(actor, tones, now, isCrowd);
-    }
-    for (let i = nextLight; i < lights.length; i++) {
-      const light = lights[i];
-      if (light) light.intensity = 0;
     }
     for (const banner of banners) this.addBanner(banner, byId);
     this.decals.finish();
     this.columns.finish();
     this.emblems.finish();
     for (const set of Object.values(this.sets)) set.finish();
+  }
+
+  /** The first open portals throw light by night, one light each. A portal that is alone has the second light behind its figure. */
+  private lightPortals(actors: readonly Actor[], lights: readonly PointLight[]): void {
+    const open = this.theme === 'night' ? actors.filter((actor) => actor.portalOpen > 0 && actor.figure.condition !== 'refused') : [];
+    lights.forEach((light, i) => {
+      const isBehind = i === 1 && open.length === 1;
+      const actor = open[isBehind ? 0 : i];
+      light.intensity = actor ? (isBehind ? 2.5 : 3.2) * actor.portalOpen : 0;
+      if (!actor) return;
+      light.color.setRGB(...this.tonesOf(actor).zone);
+      light.position.set(actor.x, actor.y + 0.5, actor.z + (isBehind ? -0.8 : 1.15));
+    });
   }
 
   private addPerson(actor: Actor, tones: Tones, now: number, isCrowd: boolean): void {
@@ -172,10 +194,10 @@ export class Belongings {
     if (!isRising || actor.isSelected) {
       const ringOpacity = isRising ? 0 : tones.ringOpacity;
       const shadow = isRising ? 0 : isNight ? 0.75 : 0.4;
-      this.decals.addFeet(actor, feet, tones.ring, tones.ringStyle, ringOpacity, shadow, actor.isSelected);
+      this.decals.addFeet(actor, feet, tones.ring, { ring: tones.ringStyle, ringOpacity, shadow, isSelected: actor.isSelected });
     }
     if (figure.condition !== 'cancelled' && actor.emblem.y > actor.y + 0.3) {
-      const size = actor.isRoot ? 0.24 : figure.condition === 'done' ? 0.21 : 0.165;
+      const size = actor.isRoot ? 0.24 : figure.condition === 'done' ? 0.24 : 0.165;
       this.emblems.add(actor.emblem.x, actor.emblem.y, actor.emblem.z, size, tones.zoneName, figure.condition, tones.emblem, figure.isFork ? 0.7 : 1);
       if (isNight && !isCrowd && (figure.condition === 'works' || isRising)) {
         this.glows.add(actor.emblem.x, actor.emblem.y, actor.emblem.z, 0.95, tones.zone, 0.35);
@@ -264,7 +286,7 @@ export class Belongings {
     }
     const open = actor.portalOpen;
     this.decals.addPortal(actor, tones.zone, open, 0);
-    this.columns.add(actor, open, tones.zone, (isNight ? 0.5 : 0.75) * open);
+    this.columns.add(actor, open, tones.zone, (isNight ? 0.7 : 0.75) * open);
     const random = randomSequence(4);
     const mote = triple(mixed(new Color(...tones.zone), '#FFFFFF', 0.5));
     for (let i = 0; i < 30; i++) {
@@ -316,7 +338,7 @@ export class Belongings {
 }
 
 /** Where the banner of folded hires stands: behind the figure's right shoulder. */
-export function bannerSpot(actor: { x: number; z: number; scale: number }): [number, number] {
+function bannerSpot(actor: { x: number; z: number; scale: number }): [number, number] {
   const distance = 0.62 * actor.scale;
   return [actor.x + Math.cos(HOME_AZIMUTH) * distance, actor.z - 0.2 - Math.sin(HOME_AZIMUTH) * distance];
 }

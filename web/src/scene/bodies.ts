@@ -9,26 +9,20 @@ import { chooseDetails } from './lod';
 import { figureDepthMaterial, figureMaterial } from './materials';
 import type { SharedUniforms } from './materials';
 import { COLOR, SECTORS } from './palette';
+import type { Triple } from './palette';
 import { POSE_TOP, buildFigure } from './robe';
 import type { Detail, Pose } from './robe';
-import { mixed } from './mesh-builder';
+import { mixed, triple } from './mesh-builder';
 import { zoneOf } from './layout';
 
 const FIELDS = { robe: 3, trim: 3, skin: 3, light: 3, effect: 4 };
 const FORK_OPACITY = 0.55;
 
-type Triple = readonly [number, number, number];
-
-export interface Dress {
+interface Dress {
   readonly robe: Triple;
   readonly trim: Triple;
   readonly skin: Triple;
   readonly light: Triple;
-}
-
-function triple(color: Color | string): Triple {
-  const { r, g, b } = new Color(color);
-  return [r, g, b];
 }
 
 function robeColor(figure: Figure, theme: Theme): Color {
@@ -40,7 +34,7 @@ function robeColor(figure: Figure, theme: Theme): Color {
   const zone = zoneOf(figure);
   const own = zone === 'workshop' ? '#8F97A8' : SECTORS[zone].color;
   const robe = mixed(own, '#141A2C', isNight ? 0.12 : 0.05);
-  return figure.condition === 'done' ? robe.lerp(new Color('#B9B2A6'), 0.45) : robe;
+  return figure.condition === 'done' ? robe.lerp(new Color('#B9B2A6'), 0.28) : robe;
 }
 
 function trimColor(figure: Figure): string {
@@ -52,7 +46,7 @@ function trimColor(figure: Figure): string {
 const SKIN: Readonly<Partial<Record<Condition, string>>> = { ran_dry: '#B9AD9B', failed: '#D9B7A6' };
 
 /** Colours are worked out once for each kind of figure. */
-export class Wardrobe {
+class Wardrobe {
   private readonly known = new Map<string, Dress>();
 
   constructor(private readonly theme: Theme) {}
@@ -74,7 +68,6 @@ export class Wardrobe {
 }
 
 export class Bodies {
-  readonly objects: Object3D[] = [];
   private readonly sets = new Map<string, InstancedThings>();
   private readonly material: Material;
   private readonly depthMaterial: Material;
@@ -106,7 +99,6 @@ export class Bodies {
     made.mesh.receiveShadow = true;
     made.mesh.customDepthMaterial = this.depthMaterial;
     this.sets.set(key, made);
-    this.objects.push(made.mesh);
     onNew(made.mesh);
     return made;
   }
@@ -150,7 +142,6 @@ export class Bodies {
   static top(actor: Actor): number {
     return POSE_TOP[actor.pose] * actor.scale + actor.lift;
   }
-
 
   dispose(): void {
     for (const set of this.sets.values()) set.dispose();

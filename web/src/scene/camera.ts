@@ -3,9 +3,10 @@
 import { PerspectiveCamera } from 'three';
 import { MANY } from './cast';
 import type { Actor } from './cast';
-import { frame, projected, viewAxes } from './framing';
+import { frame, viewAxes } from './framing';
 import type { FramedPoint, View } from './framing';
 import { LANTERN_HEIGHT, lanternFeet } from './hall';
+import { HOME_AZIMUTH, HOME_ELEVATION } from './layout';
 import type { Layout } from './layout';
 import { clamp } from './motion';
 import { ZONES } from './palette';
@@ -13,8 +14,6 @@ import { POSE_TOP } from './robe';
 
 const DEGREE = Math.PI / 180;
 export const LENS = 20;
-const HOME_AZIMUTH = -5 * DEGREE;
-const ELEVATION = 33 * DEGREE;
 const ELEVATION_MANY = 38 * DEGREE;
 export const HAND_MS = 8000;
 const AZIMUTH_REACH = 75 * DEGREE;
@@ -58,7 +57,7 @@ function copyView(view: View): View {
 
 export class CameraRig {
   readonly camera = new PerspectiveCamera(LENS, 1, 1, 400);
-  private view: View = { azimuth: HOME_AZIMUTH, elevation: ELEVATION, distance: 45, target: { x: 0, y: -1.75, z: 0 }, lens: LENS };
+  private view: View = { azimuth: HOME_AZIMUTH, elevation: HOME_ELEVATION, distance: 45, target: { x: 0, y: -1.75, z: 0 }, lens: LENS };
   private home: View = copyView(this.view);
   private hand: View | null = null;
   private handUntil = 0;
@@ -82,7 +81,7 @@ export class CameraRig {
     this.homeKey = key;
     const start: View = {
       azimuth: HOME_AZIMUTH,
-      elevation: actors.length > MANY ? ELEVATION_MANY : ELEVATION,
+      elevation: actors.length > MANY ? ELEVATION_MANY : HOME_ELEVATION,
       distance: (0.8 * layout.apron.outer) / Math.tan((LENS / 2) * DEGREE),
       target: { x: 0, y: layout.apron.y * 0.79, z: 0 },
       lens: LENS,
@@ -187,10 +186,6 @@ export class CameraRig {
   /** The size of one CSS pixel at distance 1. */
   pixel(height: number): number {
     return (2 * Math.tan((this.view.lens / 2) * DEGREE)) / Math.max(1, height);
-  }
-
-  project(point: { x: number; y: number; z: number }): { x: number; y: number; depth: number } {
-    return projected(point, this.view, this.aspect);
   }
 
   /** For loops: see `Projector`. */

@@ -2,7 +2,7 @@
 // objects here; the writers of the other files turn actors into instances.
 
 import type { Beat, Figure, Stage } from '../stage';
-import { layOut, newSlotMemory } from './layout';
+import { HOME_AZIMUTH, layOut, newSlotMemory } from './layout';
 import type { Apron, Layout, Place, SlotMemory } from './layout';
 import { crackAt, portalAt, smooth, walkAt } from './motion';
 import type { Point } from './motion';
@@ -12,9 +12,6 @@ import type { Detail, Pose } from './robe';
 
 export const MANY = 25;
 const WIDEN_MS = 700;
-/** A stage time that jumps by more than this is a scrub: nothing glides, everything is in place. */
-const JUMP_MS = 500;
-const HOME_AZIMUTH = (-5 * Math.PI) / 180;
 const BODY_SCALE = 1.08;
 const RISE_DEPTH = 2.0;
 
@@ -53,6 +50,8 @@ export interface ScreenSpot {
   x: number;
   feetY: number;
   topY: number;
+  emblemX: number;
+  emblemY: number;
   /** Pixels for one unit of length. */
   unit: number;
   isVisible: boolean;
@@ -64,7 +63,7 @@ interface FigureBeats {
   crack: Beat | null;
 }
 
-export function lookOf(actor: { portalOpen: number; lift: number }, figure: Figure): Look {
+function lookOf(actor: { portalOpen: number; lift: number }, figure: Figure): Look {
   if (figure.condition === 'refused') return 'refused';
   return actor.portalOpen > 0 || actor.lift < -0.05 ? 'arrives' : figure.condition;
 }
@@ -155,7 +154,8 @@ export class Cast {
   }
 
   update(stage: Stage): void {
-    const isJump = stage.now < this.lastNow || stage.now - this.lastNow > JUMP_MS;
+    // A scrub: nothing glides, everything is in place. A page at rest gets no stages, so a long pause is no scrub.
+    const isJump = stage.now < this.lastNow || stage.beats.length === 0 || stage.figures.length < this.figures.length;
     this.lastNow = stage.now;
     const isNewSet = !sameFigures(stage.figures, this.figures);
     if (isNewSet) this.changeLayout(stage, isJump);
@@ -164,7 +164,7 @@ export class Cast {
       this.lineage = lineageOf(stage.figures, stage.selected);
       this.lineageKey = stage.selected;
     }
-    if (isJump || stage.beats.length === 0) this.previous = null;
+    if (isJump) this.previous = null;
     this.widened = this.previous ? smooth(stage.now - this.widenStart, 0, WIDEN_MS) : 1;
     if (this.widened >= 1) this.previous = null;
     this.updateActors(stage);
@@ -303,7 +303,7 @@ function newActor(figure: Figure): Actor {
   return {
     figure, isRoot: figure.depth === 0, look: figure.condition, pose: 'stand', x: 0, y: 0, z: 0, facing: 0, sway: 0, scale: 1,
     lift: 0, isPresent: true, portalOpen: 0, crack: 0, burst: 0, emblem: { x: 0, y: 0, z: 0 }, isLineage: false, isSelected: false, detail: 'near',
-    screen: { x: 0, feetY: 0, topY: 0, unit: 0, isVisible: false },
+    screen: { x: 0, feetY: 0, topY: 0, emblemX: 0, emblemY: 0, unit: 0, isVisible: false },
   };
 }
 
@@ -338,12 +338,12 @@ function moveActor(actor: Actor, spot: Point & { angle: number }, door: Place, b
 }
 
 /** Height of the emblem above the hood. */
-export const EMBLEM_ABOVE = 0.3;
+const EMBLEM_ABOVE = 0.3;
 
 function setEmblem(actor: Actor, now: number): void {
   const top = POSE_TOP[actor.pose] * actor.scale + actor.lift;
   // Who bows has the head before the feet.
-  const ahead = actor.pose === 'bow' ? 0.6 * actor.scale : 0;
+  const ahead = actor.pose === 'bow' ? 0.48 * actor.scale : 0;
   actor.emblem.x = actor.x + Math.sin(actor.facing) * ahead;
   actor.emblem.z = actor.z + Math.cos(actor.facing) * ahead;
   if (actor.figure.condition === 'refused') actor.emblem.y = actor.y + 0.12;

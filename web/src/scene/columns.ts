@@ -28,10 +28,10 @@ void main() {
   float v = vUv.y;
   float a = pow(1.0 - v, 2.2) * (0.25 + 0.75 * streak) * smoothstep(0.0, 0.03, v);
   a *= (0.75 + 0.25 * sin(time * 2.0 + streak * 9.0)) * vTone.w;
-  gl_FragColor = vec4(mix(vTone.rgb, vec3(1.0), 0.25) * a, a * cover);
+  gl_FragColor = vec4(mix(vTone.rgb, vec3(1.0), 0.08) * a, a * cover);
 }`;
 
-export class Columns {
+export class LightColumns {
   private readonly shapes: InstancedShapes;
   private readonly material: ShaderMaterial;
 
@@ -48,7 +48,7 @@ export class Columns {
       blendSrc: OneFactor,
       blendDst: OneMinusSrcAlphaFactor,
     });
-    this.shapes = new InstancedShapes(new CylinderGeometry(0.98, 0.72, 1, 48, 1, true), this.material, { foot: 4, tone: 4 });
+    this.shapes = new InstancedShapes(new CylinderGeometry(0.88, 0.65, 1, 48, 1, true), this.material, { foot: 4, tone: 4 });
     this.shapes.mesh.renderOrder = 2;
   }
 

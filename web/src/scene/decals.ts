@@ -4,12 +4,11 @@
 import { PlaneGeometry, ShaderMaterial, CustomBlending, OneFactor, OneMinusSrcAlphaFactor, AddEquation } from 'three';
 import type { Mesh } from 'three';
 import { InstancedShapes, fill } from './instances';
+import { PORTAL_RADIUS } from './layout';
 import type { SharedUniforms } from './materials';
 
 /** The ring around the feet. The numbers are those in the shader. */
 export const RING_STYLE = { none: 0, solid: 1, dashed: 2, open: 3, thin: 4, dotted: 5, cracks: 6 } as const;
-
-export const PORTAL_RADIUS = 1.02;
 
 const FIELDS = { center: 4, hue: 4, look: 4 };
 
@@ -53,10 +52,12 @@ vec4 drawFeet() {
   int style = int(vLook.x + 0.5);
   float shade = exp(-r * r * 4.5) * vLook.z * smoothstep(1.0, 0.8, r);
   float ring = 0.0;
-  if (style == 1) ring = band(r, 0.645, 0.685);
-  else if (style == 2) ring = band(r, 0.645, 0.685) * ticks(th + time * 0.3, 10.0, 0.55);
+  // Ink on pale stone must be wider than light on dark stone.
+  float inner = isNight > 0.5 ? 0.645 : 0.625;
+  if (style == 1) ring = band(r, inner, 0.685);
+  else if (style == 2) ring = band(r, inner, 0.685) * ticks(th + time * 0.3, 10.0, 0.55);
   else if (style == 3) ring = band(r, 0.63, 0.685) * step(0.9, mod(th + 2.2, TURN));
-  else if (style == 4) ring = band(r, 0.662, 0.685);
+  else if (style == 4) ring = band(r, inner + (isNight > 0.5 ? 0.017 : 0.02), 0.685);
   else if (style == 5) ring = band(r, 0.69, 0.715) * ticks(th, 14.0, 0.42);
   else if (style == 6) {
     for (int i = 0; i < 7; i++) {
@@ -164,13 +165,13 @@ export class Decals {
   /** The shadow and the ring at the feet of a figure of this scale. */
   addFeet(
     at: { x: number; y: number; z: number }, scale: number, color: ArrayLike<number>,
-    ring: number, ringOpacity: number, shadow: number, isSelected: boolean,
+    look: { readonly ring: number; readonly ringOpacity: number; readonly shadow: number; readonly isSelected: boolean },
   ): void {
     const { spare } = this;
     this.quads.add(
       fill(spare[0], at.x, at.y + 0.014, at.z, scale),
       fill(spare[1], color[0] ?? 0, color[1] ?? 0, color[2] ?? 0, 0),
-      fill(spare[2], ring, ringOpacity, shadow, isSelected ? 1 : 0),
+      fill(spare[2], look.ring, look.ringOpacity, look.shadow, look.isSelected ? 1 : 0),
     );
   }
 

@@ -15,7 +15,7 @@ import type { ThemeLook } from './palette';
 
 const TURN = Math.PI * 2;
 const JOINT = 0.012;
-export const BAND_WIDTH = 0.26;
+const BAND_WIDTH = 0.26;
 
 /** The slab template. `position`: share of the angle, height in bevels, share of the radius; `inset`: bevels inwards. */
 function slabTemplate(): BufferGeometry {
@@ -82,7 +82,7 @@ void bendSlab() {
 }
 `;
 
-export function zoneAtAngle(angle: number): Zone {
+function zoneAtAngle(angle: number): Zone {
   let best: Zone = 'workshop';
   let bestCosine = -2;
   for (const zone of ZONES) {

@@ -4,7 +4,7 @@
 import { BoxGeometry, CircleGeometry, Color, Matrix4, PlaneGeometry, Vector3 } from 'three';
 import type { BufferGeometry } from 'three';
 import type { Zone } from '../stage';
-import { LANTERN_ARC, STAIR_WIDTH, STEP } from './layout';
+import { HOME_AZIMUTH, LANTERN_ARC, STAIR_WIDTH, STEP } from './layout';
 import type { Apron, Layout } from './layout';
 import { MeshBuilder, mixed, moved } from './mesh-builder';
 import type { Paint } from './mesh-builder';
@@ -16,8 +16,10 @@ import { buildSectorProps } from './sector-props';
 
 const DEGREE = Math.PI / 180;
 const FLAT = { x: Math.PI / 2 };
-export const HOME_AZIMUTH = -5 * DEGREE;
 export const LANTERN_HEIGHT = 2.35;
+/** Walls reach this far below the floor at their foot, so that no gap shows the sky. */
+const HIDDEN = 0.08;
+const PROP_SCALE = 1.08;
 
 function stone(color: Color | string, level: number): Paint {
   return { color, surface: [0, 0, level, 0] };
@@ -38,15 +40,51 @@ export function lanternFeet(apron: Apron): Record<Zone, Vector3> {
   return feet;
 }
 
-/** The whole hall as one geometry. `hasCandles` is false by day. */
-export function buildHall(layout: Layout, look: ThemeLook, hasCandles: boolean): BufferGeometry {
+/** What labels must know of the things on the apron. */
+export interface Landmarks {
+  /** Foot, lamp and tip of each lantern. */
+  readonly lamps: Readonly<Record<Zone, { readonly foot: Vector3; readonly glass: Vector3; readonly top: Vector3 }>>;
+  /** The boxes of the props: three for each sector. */
+  readonly props: readonly { readonly at: Vector3; readonly halfWidth: number; readonly height: number }[];
+}
+
+export function landmarksOf(apron: Apron): Landmarks {
+  const feet = lanternFeet(apron);
+  const lamps = {} as Record<Zone, { foot: Vector3; glass: Vector3; top: Vector3 }>;
+  const up = (foot: Vector3, height: number): Vector3 => foot.clone().setY(foot.y + height * apron.scale);
+  for (const zone of ZONES) {
+    const foot = feet[zone];
+    lamps[zone] = { foot, glass: up(foot, LANTERN_HEIGHT + 0.2), top: up(foot, LANTERN_HEIGHT + 0.75) };
+  }
+  const props = ZONES.flatMap((zone) => {
+    const { angle, radius, isFlipped } = propSpot(zone, apron);
+    return [-1.3, 0.1, 1.3].map((x, i) => {
+      const turn = angle + ((isFlipped ? -1 : 1) * x * PROP_SCALE * apron.scale) / radius;
+      const at = new Vector3(Math.sin(turn) * radius, apron.y, Math.cos(turn) * radius);
+      return { at, halfWidth: (i === 0 ? 0.7 : 0.45) * apron.scale, height: (i === 0 ? 1.2 : 0.8) * apron.scale };
+    });
+  });
+  return { lamps, props };
+}
+
+/** Where the props of a sector stand. At the back of the hall they face inwards, to the viewer. */
+function propSpot(zone: Zone, apron: Apron): { angle: number; radius: number; isFlipped: boolean } {
+  const { degrees } = SECTORS[zone];
+  return { angle: degrees * DEGREE, radius: apron.inner + 0.85 * apron.scale, isFlipped: Math.abs(degrees) > 120 };
+}
+
+/** Whether candles and lamps burn: by night. */
+export type Lamps = 'lit' | 'dark';
+
+/** The whole hall as one geometry. */
+export function buildHall(layout: Layout, look: ThemeLook, lamps: Lamps): BufferGeometry {
   const mesh = new MeshBuilder();
   addDais(mesh, layout, look);
   addTerraces(mesh, layout, look);
   addBase(mesh, layout, look);
   addStairs(mesh, layout, look);
-  if (hasCandles) addNiches(mesh, layout);
-  addLanterns(mesh, layout, hasCandles);
+  if (lamps === 'lit') addNiches(mesh, layout);
+  addLanterns(mesh, layout, lamps);
   addSectorProps(mesh, layout);
   return mesh.build();
 }
@@ -63,7 +101,7 @@ function addLip(mesh: MeshBuilder, radius: number, y: number, level: number): vo
 function addDais(mesh: MeshBuilder, layout: Layout, look: ThemeLook): void {
   const outer = layout.rings[0]?.outer ?? 2.2;
   mesh.lathe([[1.46, 0], [1.46, 0.06], [1.42, 0.075], [0, 0.075]], null, stone(mixed(look.pale, look.stone, 0.25), 0), 72);
-  mesh.lathe([[outer, -STEP], [outer + 0.001, -0.06]], null, riser(look, 0, -STEP), 72);
+  mesh.lathe([[outer, -STEP - HIDDEN], [outer + 0.001, -0.06]], null, riser(look, 0, -STEP), 72);
   mesh.lathe([[1.02, 0.07], [1.02, 0.14], [0.98, 0.16], [0, 0.16]], null, stone(look.pale, 0), 64);
   mesh.torus(1.46, 0.03, moved(0, 0.07, 0, FLAT), brass(0), [6, 72]);
   mesh.torus(1.02, 0.022, moved(0, 0.15, 0, FLAT), brass(0), [6, 64]);
@@ -94,8 +132,9 @@ function addTerraces(mesh: MeshBuilder, layout: Layout, look: ThemeLook): void {
         if (Math.hypot(vertex.position.x, vertex.position.z) < inner + 0.01) vertex.surface = [0, 0, level - 1, 0];
       },
     };
-    mesh.lathe([[outer, y - 0.05], [inner, y - 0.045]], null, ground, sides(outer));
-    mesh.lathe([[outer - 0.03, foot], [outer - 0.03, y - 0.09], [outer, y - 0.07]], null, riser(look, level, foot), sides(outer));
+    mesh.lathe([[outer, y - 0.05], [inner - 0.06, y - 0.045]], null, ground, sides(outer));
+    const wall = [[outer - 0.03, foot - HIDDEN], [outer - 0.03, y - 0.09], [outer, y - 0.07], [outer, y - 0.03]] as const;
+    mesh.lathe(wall, null, riser(look, level, foot), sides(outer));
     addLip(mesh, outer, y, level);
   });
 }
@@ -111,7 +150,7 @@ function addBase(mesh: MeshBuilder, layout: Layout, look: ThemeLook): void {
       if (Math.hypot(vertex.position.x, vertex.position.z) < inner + 0.01) vertex.surface = [0, 0, level - 1, 0];
     },
   };
-  mesh.lathe([[outer - 0.2, y - 0.05], [inner, y - 0.045]], null, ground, around);
+  mesh.lathe([[outer - 0.2, y - 0.05], [inner - 0.06, y - 0.045]], null, ground, around);
   mesh.lathe(
     [[outer + 0.02, y - 0.16], [outer + 0.02, y - 0.02], [outer, y + 0.05], [outer - 0.25, y + 0.05], [outer - 0.25, y - 0.06]],
     null, rim, around,
@@ -146,7 +185,8 @@ function addStairs(mesh: MeshBuilder, layout: Layout, look: ThemeLook): void {
       for (let i = 0; i < steps; i++) {
         const height = drop * (1 - (i + 1) / (steps + 1));
         const color = pale.clone().multiplyScalar(0.9 + 0.06 * i);
-        block(upper.outer - 0.02, upper.outer + 0.2 * (i + 1), lower.y - 0.02, height + 0.02, STAIR_WIDTH * 0.78, 0, stone(color, k - 1));
+        // Blocks do not share a side: two stones on one plane would flicker.
+        block(upper.outer + (i === 0 ? -0.02 : 0.2 * i), upper.outer + 0.2 * (i + 1), lower.y - 0.02, height + 0.02, STAIR_WIDTH * 0.78, 0, stone(color, k - 1));
       }
       const runner = upper.outer + 0.2 * steps;
       // The near half of the runner follows the ring above, the far half its own.
@@ -196,16 +236,16 @@ function remembered(key: string, build: (part: MeshBuilder) => void): MeshBuilde
   return part;
 }
 
-function addLanterns(mesh: MeshBuilder, layout: Layout, isLit: boolean): void {
+function addLanterns(mesh: MeshBuilder, layout: Layout, lamps: Lamps): void {
   const feet = lanternFeet(layout.apron);
   const level = layout.rings.length;
   for (const zone of ZONES) {
-    const lantern = remembered(`lantern/${zone}/${isLit}`, (part) => buildLantern(part, zone, isLit));
+    const lantern = remembered(`lantern/${zone}/${lamps}`, (part) => buildLantern(part, zone, lamps));
     mesh.join(lantern, moved(feet[zone].x, feet[zone].y, feet[zone].z, {}, layout.apron.scale), level);
   }
 }
 
-function buildLantern(mesh: MeshBuilder, zone: Zone, isLit: boolean): void {
+function buildLantern(mesh: MeshBuilder, zone: Zone, lamps: Lamps): void {
   const level = 0;
   const iron = stone('#2B3146', level);
   const metal = brass(level);
@@ -216,7 +256,7 @@ function buildLantern(mesh: MeshBuilder, zone: Zone, isLit: boolean): void {
   mesh.sphere(0.06, [0, top + 0.66, 0], metal, [10, 6]);
   mesh.lathe([[0.31, top + 0.38], [0.27, top + 0.42], [0.12, top + 0.55], [0.05, top + 0.62], [0, top + 0.63]], null, metal, 6);
   mesh.cylinder([0.2, 0.14], 0.07, [0, top - 0.03, 0], metal, 6);
-  const glass: Paint = { color: isLit ? '#FFBE62' : '#FFE2AD', surface: [0, isLit ? 1 : 0.35, level, 0] };
+  const glass: Paint = { color: lamps === 'lit' ? '#FFBE62' : '#FFE2AD', surface: [0, lamps === 'lit' ? 1 : 0.35, level, 0] };
   mesh.cylinder([0.19, 0.15], 0.36, [0, top + 0.02, 0], glass, 6);
   for (let i = 0; i < 6; i++) {
     const angle = (i * Math.PI) / 3;
@@ -247,13 +287,10 @@ function addPennant(mesh: MeshBuilder, zone: Zone, level: number): void {
 
 function addSectorProps(mesh: MeshBuilder, layout: Layout): void {
   const { apron } = layout;
-  const radius = apron.inner + 0.85 * apron.scale;
   for (const zone of ZONES) {
-    const { degrees } = SECTORS[zone];
-    const angle = degrees * DEGREE;
+    const { angle, radius, isFlipped } = propSpot(zone, apron);
     const props = remembered(`props/${zone}`, (part) => buildSectorProps(part, zone));
-    // At the back of the hall the props face inwards, to the viewer.
-    const turn = { y: angle + (Math.abs(degrees) > 120 ? Math.PI : 0) };
-    mesh.join(props, moved(Math.sin(angle) * radius, apron.y, Math.cos(angle) * radius, turn, 1.08 * apron.scale), layout.rings.length);
+    const turn = { y: angle + (isFlipped ? Math.PI : 0) };
+    mesh.join(props, moved(Math.sin(angle) * radius, apron.y, Math.cos(angle) * radius, turn, PROP_SCALE * apron.scale), layout.rings.length);
   }
 }

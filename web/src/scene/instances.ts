@@ -116,6 +116,8 @@ export class InstancedThings {
       const data = new Float32Array(this.columns.capacity * 16);
       data.set(this.matrices);
       this.matrices = data;
+      // The buffer of the old matrices is given back with the mesh's other resources.
+      this.mesh.dispose();
       this.mesh.instanceMatrix = dynamicAttribute(data, 16);
     }
     const index = this.columns.count++;

@@ -6,7 +6,7 @@ import { zoneOf } from './layout';
 import { COLOR, LOOK_TEXT, SECTORS } from './palette';
 import type { EmblemName, Look } from './palette';
 
-const SVG = 'http://www.w3.org/2000/svg';
+export const SVG = 'http://www.w3.org/2000/svg';
 /** Longer text is cut before the browser lays it out; the ellipsis comes from CSS. */
 const TEXT_MAX = 120;
 
@@ -44,16 +44,19 @@ function inkOn(theme: Theme, color: string): string {
   return theme === 'night' ? color : `color-mix(in srgb, ${color} 82%, ${COLOR.ink})`;
 }
 
-export function figureLabel(figure: Figure, look: Look, theme: Theme, isSmall: boolean): HTMLElement {
+export type LabelSize = 'small' | 'large';
+
+export function figureLabel(figure: Figure, look: Look, theme: Theme, size: LabelSize): HTMLElement {
   const isRoot = figure.depth === 0;
-  const element = box(`label-figure${isRoot ? ' label-root' : ''}${isSmall ? ' label-small' : ''}`);
+  const element = box(`label-figure${isRoot ? ' label-root' : ''}${size === 'small' ? ' label-small' : ''}`);
   const emblem: EmblemName = isRoot ? 'star' : SECTORS[zoneOf(figure)].emblem;
   const color = inkOn(theme, isRoot ? COLOR.lantern : SECTORS[zoneOf(figure)].color);
   element.append(line('label-name', icon(emblemPath(emblem), 14, color), figure.name === '' ? 'unnamed' : figure.name));
-  if (figure.status !== '') {
-    const status = line('label-status', icon(LOOK_PATHS[look], 12, null), figure.status);
-    status.style.color = LOOK_TEXT[theme][look];
-    element.append(status);
+  const status = look === 'arrives' ? 'steps out' : figure.status;
+  if (status !== '') {
+    const row = line('label-status', icon(LOOK_PATHS[look], 12, null), status);
+    row.style.color = LOOK_TEXT[theme][look];
+    element.append(row);
   }
   return element;
 }

@@ -54,8 +54,17 @@ interface Candidate {
 
 const EDGE = 8;
 const GAP = 3;
-const ROUNDS = 6;
+const ROUNDS = 14;
+/** What a label should keep free around the name of a sector, which stands for itself. */
+const SECTOR_GAP = 14;
 const STAY_BONUS = 5;
+/** A place that costs more than this is read wrongly, or hides something. */
+const BAD_COST = 20;
+/** How many places of others a label tries, and for how many labels there is time to try. */
+const BETTER_MAX = 6;
+const FEW = 32;
+/** How far beside a figure its label may be. */
+const REACH_SIDE = 90;
 
 export function overlap(a: Rect, b: Rect): number {
   const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
@@ -68,7 +77,7 @@ function rectAt(request: LabelRequest, x: number, y: number, gap: number): Rect 
 }
 
 /** Places to try, the best first. Their number and order are the same for all requests of a kind. */
-export function candidates(request: LabelRequest): Candidate[] {
+function candidates(request: LabelRequest): Candidate[] {
   const { x, width: w, height: h, feetY, topY, halfWidth, kind } = request;
   const list: Candidate[] = [];
   const add = (left: number, top: number, cost: number): void => {
@@ -76,14 +85,18 @@ export function candidates(request: LabelRequest): Candidate[] {
   };
   const isAbove = kind === 'amount' || kind === 'sector';
   if (!isAbove) {
-    for (const shift of [0, -0.3, 0.3]) {
-      add(x - w / 2 + w * shift, feetY + 2, Math.abs(shift) * 3);
+    for (const shift of [0, -0.3, 0.3, -0.48, 0.48]) {
+      add(x - w / 2 + w * shift, feetY + 5, Math.abs(shift) * 3);
       add(x - w / 2 + w * shift, feetY + 12, 1 + Math.abs(shift) * 3);
     }
     for (const share of [0.5, 0.75, 0.95]) {
       const y = topY + (feetY - topY) * share - h / 2;
       add(x + halfWidth + 5, y, 2.5);
       add(x - halfWidth - 5 - w, y, 2.5);
+      for (const [away, cost] of [[40, 9], [80, 14]] as const) {
+        add(x + halfWidth + 5 + away, y, cost);
+        add(x - halfWidth - 5 - away - w, y, cost);
+      }
     }
   }
   const extra = isAbove ? 0 : 6;
@@ -96,17 +109,17 @@ export function candidates(request: LabelRequest): Candidate[] {
     add(x - w / 2, feetY + 10, 5);
   }
   if (kind === 'sector') {
-    add(x - w / 2, feetY + 4, 6);
     add(x - w - halfWidth, topY, 8);
     add(x + halfWidth, topY, 8);
   }
-  for (const rise of [14, 28, 46, 66, 92]) {
+  // The name of a sector far from its lantern would be read as that of something else.
+  for (const rise of kind === 'sector' ? [14] : [14, 28, 46, 66, 92]) {
     for (const shift of [0, -0.45, 0.45, -0.8, 0.8]) {
       add(x - w / 2 + w * shift, topY - h - 6 - rise, (isAbove ? 3 : 7) + rise * 0.14 + Math.abs(shift) * 2);
     }
   }
   if (!isAbove) {
-    for (const drop of [26, 44, 66]) {
+    for (const drop of [26, 44, 66, 92, 124]) {
       for (const shift of [0, -0.5, 0.5]) add(x - w / 2 + w * shift, feetY + drop, 6 + drop * 0.14 + Math.abs(shift) * 2);
     }
   }
@@ -141,24 +154,24 @@ function staticCost(request: LabelRequest, candidate: Candidate, bodies: readonl
   let other = Infinity;
   for (const body of bodies) {
     const area = overlap(rect, body);
-    if (area > 0) cost += (body.owner === request.id ? 1.4 : 1) * body.weight * (area * 0.05 + 4);
+    if (area > 0) cost += (body.owner === request.id ? 1.4 : 1) * body.weight * (area * 0.09 + 6);
     if (request.kind !== 'figure' || body.owner === '') continue;
     const gap = gapBetween(rect, body);
     if (body.owner === request.id) own = gap;
     else other = Math.min(other, gap);
   }
   // A label nearer to another figure than to its own would be read wrongly.
-  if (other < own + 4) cost += 12 + (own - other + 4) * 0.8;
+  if (other < own + 4) cost += 30 + (own - other + 4) * 1.5;
   return cost;
 }
 
 function seatFor(request: LabelRequest, field: Field, before: Placement | undefined): Seat {
   const list = candidates(request);
   const reach = {
-    left: request.x - request.width * 1.4 - request.halfWidth,
-    right: request.x + request.width * 1.4 + request.halfWidth,
+    left: request.x - request.width * 1.4 - request.halfWidth - REACH_SIDE,
+    right: request.x + request.width * 1.4 + request.halfWidth + REACH_SIDE,
     top: request.topY - request.height - 110,
-    bottom: request.feetY + request.height + 80,
+    bottom: request.feetY + request.height + 140,
   };
   const bodies = field.bodies.filter((body) => overlap(reach, body) > 0);
   const staticCosts = list.map((candidate, i) => {
@@ -181,35 +194,70 @@ function crowding(seat: Seat, rect: Rect, seats: readonly Seat[]): number {
     if (other === seat) continue;
     const area = overlap(wide, other.rect);
     if (area > 0) cost += 400 + area * 0.3;
+    else if ((seat.request.kind === 'sector') !== (other.request.kind === 'sector')) {
+      if (gapBetween(rect, other.rect) < SECTOR_GAP) cost += 16;
+    }
   }
   return cost;
 }
 
+function costOf(seat: Seat, seats: readonly Seat[]): number {
+  return (seat.staticCosts[seat.chosen] ?? Infinity) + crowding(seat, seat.rect, seats);
+}
+
+function move(seat: Seat, candidate: number): void {
+  seat.chosen = candidate;
+  seat.rect = seatRect(seat.request, seat.list[candidate]);
+}
+
+/** Moves a label to its cheapest place. True if that is another one. */
+function moveToBest(seat: Seat, seats: readonly Seat[]): boolean {
+  let best = seat.chosen;
+  let bestCost = Infinity;
+  seat.list.forEach((candidate, i) => {
+    const fixedCost = seat.staticCosts[i] ?? Infinity;
+    if (fixedCost >= bestCost) return;
+    const cost = fixedCost + crowding(seat, seatRect(seat.request, candidate), seats);
+    if (cost < bestCost) {
+      bestCost = cost;
+      best = i;
+    }
+  });
+  if (best === seat.chosen) return false;
+  move(seat, best);
+  return true;
+}
+
+/** A label at a bad place takes a good one from others, if all of them together are better off then. */
+function takeBetter(seat: Seat, seats: readonly Seat[]): void {
+  const before = costOf(seat, seats);
+  if (before < BAD_COST) return;
+  const old = seat.chosen;
+  const better = seat.list.map((_, i) => i).filter((i) => (seat.staticCosts[i] ?? Infinity) < before - BAD_COST / 2);
+  better.sort((a, b) => (seat.staticCosts[a] ?? 0) - (seat.staticCosts[b] ?? 0));
+  for (const candidate of better.slice(0, BETTER_MAX)) {
+    move(seat, candidate);
+    const pushed = seats.filter((other) => other !== seat && overlap(rectAt(seat.request, seat.rect.left, seat.rect.top, GAP), other.rect) > 0);
+    if (pushed.some(({ request }) => request.isPinned)) continue;
+    const places = pushed.map(({ chosen }) => chosen);
+    move(seat, old);
+    const costBefore = before + pushed.reduce((sum, other) => sum + costOf(other, seats), 0);
+    move(seat, candidate);
+    for (const other of pushed) moveToBest(other, seats);
+    if (costOf(seat, seats) + pushed.reduce((sum, other) => sum + costOf(other, seats), 0) < costBefore) return;
+    pushed.forEach((other, i) => move(other, places[i] ?? 0));
+  }
+  move(seat, old);
+}
+
 /** Each label in turn takes its cheapest place, until nobody moves. */
 function settle(seats: readonly Seat[]): void {
+  const free = seats.filter(({ request }) => !request.isPinned);
   for (let round = 0; round < ROUNDS; round++) {
-    let hasMoved = false;
-    for (const seat of seats) {
-      if (seat.request.isPinned) continue;
-      let best = seat.chosen;
-      let bestCost = Infinity;
-      seat.list.forEach((candidate, i) => {
-        const fixedCost = seat.staticCosts[i] ?? Infinity;
-        if (fixedCost >= bestCost) return;
-        const cost = fixedCost + crowding(seat, seatRect(seat.request, candidate), seats);
-        if (cost < bestCost) {
-          bestCost = cost;
-          best = i;
-        }
-      });
-      if (best !== seat.chosen) {
-        seat.chosen = best;
-        seat.rect = seatRect(seat.request, seat.list[best]);
-        hasMoved = true;
-      }
-    }
-    if (!hasMoved) return;
+    const moves = free.filter((seat) => moveToBest(seat, seats));
+    if (moves.length === 0) break;
   }
+  if (seats.length <= FEW) for (const seat of free) takeBetter(seat, seats);
 }
 
 /** Places for the labels. A label without room is not in the answer. No two answers overlap. */

@@ -3,18 +3,22 @@
 import type { Banner, Box, Stage, Theme, Zone } from '../stage';
 import { MANY } from './cast';
 import type { Actor } from './cast';
-import { amountLabel, bannerLabel, figureLabel, sectorLabel } from './label-elements';
+import type { Landmarks } from './hall';
+import { SVG, amountLabel, bannerLabel, figureLabel, sectorLabel } from './label-elements';
+import type { LabelSize } from './label-elements';
 import { overlap, placeLabels } from './label-solver';
 import type { Body, LabelRequest, Placement, Rect } from './label-solver';
 import type { Projector, ScreenPoint } from './projector';
-import type { Point } from './motion';
 import type { Amount } from './traffic';
 import { ZONES } from './palette';
 
 const LABELS_MAX = 48;
+/** With more figures than this, labels are smaller. */
+const LARGE_MAX = 14;
 export const SOLVE_AGAIN_MS = 160;
 const MOVED_PIXELS = 3;
-const SVG = 'http://www.w3.org/2000/svg';
+/** A label that is nearer than this to its figure needs no line to it. */
+const LEADER_MIN = 8;
 
 interface Label {
   readonly element: HTMLElement;
@@ -22,7 +26,8 @@ interface Label {
   readonly key: string;
   readonly width: number;
   readonly height: number;
-  leader: SVGLineElement | null;
+  /** A line and the dot at its end. */
+  leader: SVGGElement | null;
   request: LabelRequest | null;
   isShown: boolean;
 }
@@ -33,9 +38,7 @@ export interface LabelScene {
   readonly actors: readonly Actor[];
   readonly byId: ReadonlyMap<string, Actor>;
   readonly amounts: readonly Amount[];
-  readonly lamps: Readonly<Record<Zone, { readonly foot: Point; readonly top: Point }>>;
-  /** Boxes of the props in the scene, which labels should leave in sight. */
-  readonly props: readonly { readonly at: Point; readonly halfWidth: number; readonly height: number }[];
+  readonly landmarks: Landmarks;
   readonly projector: Projector;
   readonly width: number;
   readonly height: number;
@@ -43,8 +46,8 @@ export interface LabelScene {
 }
 
 /** Who is named: everyone up to 25; above that depth 0 and 1, trouble, newcomers and the selected lineage. */
-export function isNamed(actor: Actor, isMany: boolean): boolean {
-  if (!isMany || actor.figure.depth <= 1 || actor.isSelected || actor.isLineage) return true;
+export function isNamed(actor: Actor, crowd: 'few' | 'many'): boolean {
+  if (crowd === 'few' || actor.figure.depth <= 1 || actor.isSelected || actor.isLineage) return true;
   return actor.look === 'ran_dry' || actor.look === 'failed' || actor.look === 'refused' || actor.look === 'arrives';
 }
 
@@ -97,6 +100,8 @@ export class Labels {
       this.remove(label);
       this.labels.delete(id);
       this.placements.delete(id);
+      // The room of an amount stays free: it had only taken what others left.
+      if (!id.startsWith('amount/')) isChanged = true;
     }
     let moved = 0;
     const requests: LabelRequest[] = [];
@@ -112,20 +117,21 @@ export class Labels {
       this.solvedAt = scene.nowMs;
       this.placements = placeLabels(requests, this.field(scene), this.placements);
       for (const { label, request } of wanted.values()) label.request = request;
-      this.place(wanted, null);
+      this.place(wanted, null, scene);
       return false;
     }
-    if (moved > 0.25) this.place(wanted, requests);
+    if (moved > 0.25) this.place(wanted, requests, scene);
     return moved > MOVED_PIXELS;
   }
 
   private collect(scene: LabelScene): Map<string, { label: Label; request: LabelRequest }> {
     const wanted = new Map<string, { label: Label; request: LabelRequest }>();
     for (const zone of ZONES) this.wantSector(zone, scene, wanted);
-    const isMany = scene.actors.length > MANY;
-    const named = scene.actors.filter((actor) => actor.screen.isVisible && isNamed(actor, isMany) && (actor.isPresent || actor.portalOpen > 0.3));
+    const crowd = scene.actors.length > MANY ? 'many' : 'few';
+    const named = scene.actors.filter((actor) => actor.screen.isVisible && isNamed(actor, crowd) && (actor.isPresent || actor.portalOpen > 0.3));
     if (named.length > LABELS_MAX) named.sort((a, b) => priorityOf(a) - priorityOf(b)).length = LABELS_MAX;
-    for (const actor of named) this.wantFigure(actor, isMany, wanted);
+    const size = scene.actors.length > LARGE_MAX ? 'small' : 'large';
+    for (const actor of named) this.wantFigure(actor, size, wanted);
     for (const banner of scene.stage.banners) this.wantBanner(banner, scene, wanted);
     for (const amount of scene.amounts) this.wantAmount(amount, scene, wanted);
     return wanted;
@@ -144,11 +150,11 @@ export class Labels {
     return made;
   }
 
-  private wantFigure(actor: Actor, isMany: boolean, wanted: Map<string, { label: Label; request: LabelRequest }>): void {
+  private wantFigure(actor: Actor, size: LabelSize, wanted: Map<string, { label: Label; request: LabelRequest }>): void {
     const { figure, screen } = actor;
     const id = `figure/${figure.id}`;
-    const key = [figure.name, figure.status, actor.look, figure.zone, isMany, actor.isRoot].join('\u0000');
-    const label = this.labelFor(id, key, () => figureLabel(figure, actor.look, this.theme, isMany));
+    const key = [figure.name, figure.status, actor.look, figure.zone, size, actor.isRoot].join('\u0000');
+    const label = this.labelFor(id, key, () => figureLabel(figure, actor.look, this.theme, size));
     label.element.classList.toggle('label-selected', actor.isSelected);
     const body = bodyRect(actor);
     wanted.set(id, {
@@ -161,7 +167,7 @@ export class Labels {
   }
 
   private wantSector(zone: Zone, scene: LabelScene, wanted: Map<string, { label: Label; request: LabelRequest }>): void {
-    const { foot, top } = scene.lamps[zone];
+    const { foot, top } = scene.landmarks.lamps[zone];
     scene.projector.point(top, this.spot);
     scene.projector.point(foot, this.foot);
     if (this.spot.depth < 1 || this.spot.x < 20 || this.spot.x > scene.width - 20 || this.spot.y < 10 || this.spot.y > scene.height) return;
@@ -214,21 +220,27 @@ export class Labels {
   private field(scene: LabelScene): { width: number; height: number; bodies: Body[]; fixed: Rect[] } {
     const bodies: Body[] = [];
     for (const actor of scene.actors) {
-      if (actor.screen.isVisible) bodies.push({ ...bodyRect(actor), owner: `figure/${actor.figure.id}`, weight: 1 });
+      const { screen, figure } = actor;
+      if (!screen.isVisible) continue;
+      bodies.push({ ...bodyRect(actor), owner: `figure/${figure.id}`, weight: actor.isRoot ? 2.5 : 1 });
+      if (!actor.isPresent || figure.condition === 'refused' || figure.condition === 'cancelled') continue;
+      bodies.push({ ...headRect(actor), owner: '', weight: actor.isRoot ? 4 : 2.5 });
     }
     for (const zone of ZONES) {
-      const { top } = scene.lamps[zone];
+      const { top } = scene.landmarks.lamps[zone];
       scene.projector.point(top, this.spot);
       const unit = scene.projector.unit(this.spot.depth);
       const { x, y } = this.spot;
-      bodies.push({ left: x - unit * 0.3, top: y, right: x + unit * 0.75, bottom: y + unit * 2, owner: '', weight: 0.8 });
+      // The lamp must be seen; its banner may be covered.
+      bodies.push({ left: x - unit * 0.4, top: y, right: x + unit * 0.4, bottom: y + unit, owner: '', weight: 2 });
+      bodies.push({ left: x, top: y + unit, right: x + unit * 0.75, bottom: y + unit * 2, owner: '', weight: 0.5 });
     }
-    for (const prop of scene.props) {
+    for (const prop of scene.landmarks.props) {
       scene.projector.point(prop.at, this.spot);
       const unit = scene.projector.unit(this.spot.depth);
       bodies.push({
         left: this.spot.x - unit * prop.halfWidth, top: this.spot.y - unit * prop.height, right: this.spot.x + unit * prop.halfWidth,
-        bottom: this.spot.y + unit * 0.25, owner: '', weight: 0.6,
+        bottom: this.spot.y + unit * 0.25, owner: '', weight: 0.25,
       });
     }
     return { width: scene.width, height: scene.height, bodies, fixed: this.avoided() };
@@ -246,7 +258,7 @@ export class Labels {
   }
 
   /** Puts elements where the solution says. `drift`: requests that moved since; labels follow their figures. */
-  private place(wanted: Map<string, { label: Label; request: LabelRequest }>, drift: readonly LabelRequest[] | null): void {
+  private place(wanted: Map<string, { label: Label; request: LabelRequest }>, drift: readonly LabelRequest[] | null, { width, height }: LabelScene): void {
     const rects: Rect[] = [];
     for (const [id, { label, request }] of wanted) {
       const placement = this.placements.get(id);
@@ -256,8 +268,9 @@ export class Labels {
         const x = placement.x + (drift ? request.x - base.x : 0);
         const y = placement.y + (drift ? request.feetY - base.feetY : 0);
         const rect = { left: x, top: y, right: x + label.width, bottom: y + label.height };
-        // Labels that drifted into each other wait for the next solution.
-        if (drift && rects.some((other) => overlap(other, rect) > 0)) isShown = false;
+        // Labels that drifted into each other or over the edge wait for the next solution.
+        const isOver = x < 0 || y < 0 || rect.right > width || rect.bottom > height;
+        if (drift && (isOver || rects.some((other) => overlap(other, rect) > 0))) isShown = false;
         else rects.push(rect);
         label.element.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
         this.drawLeader(label, request, rect, isShown && request.kind === 'figure');
@@ -277,10 +290,16 @@ export class Labels {
       return;
     }
     if (!label.leader) {
-      label.leader = document.createElementNS(SVG, 'line');
+      label.leader = document.createElementNS(SVG, 'g');
+      const dot = document.createElementNS(SVG, 'circle');
+      dot.setAttribute('r', '2.5');
+      label.leader.append(document.createElementNS(SVG, 'line'), dot);
       this.lines.append(label.leader);
     }
-    for (const [name, value] of Object.entries(ends)) label.leader.setAttribute(name, value.toFixed(1));
+    const [line, dot] = label.leader.children;
+    for (const [name, value] of Object.entries(ends)) line?.setAttribute(name, value.toFixed(1));
+    dot?.setAttribute('cx', ends.x2.toFixed(1));
+    dot?.setAttribute('cy', ends.y2.toFixed(1));
   }
 
   private remove(label: Label): void {
@@ -322,8 +341,15 @@ export function bodyRect(actor: Actor): Rect {
   };
 }
 
+/** The picture of the emblem and the face under it, which tell who a figure is. */
+export function headRect(actor: Actor): Rect {
+  const { emblemX, emblemY, unit } = actor.screen;
+  const size = unit * actor.scale;
+  return { left: emblemX - size * 0.26, right: emblemX + size * 0.26, top: emblemY - size * 0.24, bottom: emblemY + size * 0.8 };
+}
+
 /** A line from a label to its figure, if the label is not right beside it. */
-function leaderEnds(request: LabelRequest, rect: Rect): { x1: number; y1: number; x2: number; y2: number } | null {
+export function leaderEnds(request: LabelRequest, rect: Rect): { x1: number; y1: number; x2: number; y2: number } | null {
   const x = Math.min(rect.right - 10, Math.max(rect.left + 10, request.x));
   let ends;
   if (rect.top >= request.feetY - 4) ends = { x1: x, y1: rect.top, x2: request.x, y2: request.feetY };
@@ -338,5 +364,5 @@ function leaderEnds(request: LabelRequest, rect: Rect): { x1: number; y1: number
       y2: Math.min(request.feetY, Math.max(request.topY, middle)),
     };
   }
-  return Math.hypot(ends.x1 - ends.x2, ends.y1 - ends.y2) > 8 ? ends : null;
+  return Math.hypot(ends.x1 - ends.x2, ends.y1 - ends.y2) > LEADER_MIN ? ends : null;
 }

@@ -7,8 +7,8 @@ import { SECTORS } from './palette';
 
 export const STEP = 0.6;
 export const STAIR_WIDTH = 1.05;
-export const DAIS_RADIUS = 2.2;
-export const DAIS_TOP = 0.16;
+const DAIS_RADIUS = 2.2;
+const DAIS_TOP = 0.16;
 /** Deeper levels share the last ring. */
 export const RINGS_MAX = 8;
 const ROW_FIRST = 0.92;
@@ -22,9 +22,12 @@ const APRON_WIDTH = 1.75;
 /** How far the lantern of a sector stands from the sector's middle, against the angle. */
 export const LANTERN_ARC = 2.85;
 const SECTOR_RADIANS = Math.PI / 3;
-/** The camera's home direction, to judge which slots look far apart in the picture. */
-const HOME_AZIMUTH = (-5 * Math.PI) / 180;
-const HOME_ELEVATION = (33 * Math.PI) / 180;
+/** The direction from which the camera looks at home, in radians: 0 is the front. Here it judges which slots look far apart. */
+export const HOME_AZIMUTH = (-5 * Math.PI) / 180;
+export const HOME_ELEVATION = (33 * Math.PI) / 180;
+export const PORTAL_RADIUS = 0.92;
+/** Between the middle of an open portal and anybody else. */
+const PORTAL_ROOM = 1.35;
 /** With more figures than this, new figures take the free slot nearest to their hirer. */
 const PICTURE_SEARCH_MAX = 150;
 
@@ -78,7 +81,7 @@ export function newSlotMemory(): SlotMemory {
   return new Map();
 }
 
-export function ringOf(figure: Figure): number {
+function ringOf(figure: Figure): number {
   return Math.min(figure.depth, RINGS_MAX);
 }
 
@@ -203,14 +206,17 @@ class RingFiller {
     return gap - Math.abs(arc) * 0.05 - turn * 0.2;
   }
 
-  /** Where the portal opens: beside the place, in the same row, away from everyone. Else at the place itself. */
+  /** Where the portal opens: beside the place, in the same row, off the stairs and away from everyone. Else at the place itself. */
   doorFor(zone: Zone, row: number, arc: number): number {
-    const limit = arcLimit(rowRadius(this.inner, row));
+    const limit = arcLimit(rowRadius(this.inner, row)) + BORDER - STAIR_WIDTH / 2 - PORTAL_RADIUS;
     const others = this.occupied(zone, row).filter((other) => other !== arc);
-    const doors = (arc > 0 ? [-1.5, 1.5, -1.3, 1.3] : [1.5, -1.5, 1.3, -1.3])
+    const onStairs = (door: number): number => Math.max(0, Math.abs(door) - limit);
+    const doors = [1.5, -1.5, 1.3, -1.3, 1, -1, 0.75, -0.75]
       .map((distance) => arc + distance)
-      .filter((door) => Math.abs(door) <= limit + 0.12 && others.every((other) => Math.abs(other - door) >= 1.35));
-    return doors.find((door) => !this.isBehindLantern(zone, row, door)) ?? arc;
+      .filter((door) => onStairs(door) < Math.max(0.05, onStairs(arc)) && others.every((other) => Math.abs(other - door) >= PORTAL_ROOM))
+      .filter((door) => !this.isBehindLantern(zone, row, door))
+      .sort((a, b) => onStairs(a) - onStairs(b) || Math.abs(a) - Math.abs(b));
+    return doors[0] ?? arc;
   }
 }
 
@@ -235,16 +241,20 @@ function fillRing(
       rows = Math.max(rows, slot.row + 1);
     } else newcomers.push(figure);
   }
+  const taken: { readonly id: string; readonly zone: Zone; readonly row: number; readonly arc: number }[] = [];
   for (const figure of newcomers) {
     const zone = zoneOf(figure);
     const hirer = figure.hirer === null ? undefined : places.get(figure.hirer);
     const { row, arc } = filler.choose(zone, hirer, (perZone.get(zone) ?? 0) > 12);
-    const place = filler.take(zone, row, arc);
-    const doorArc = filler.doorFor(zone, row, arc);
-    memory.set(figure.id, { ring, zone, row, arc, doorArc });
-    places.set(figure.id, place);
-    doors.set(figure.id, filler.placeOf(zone, row, doorArc));
+    places.set(figure.id, filler.take(zone, row, arc));
+    taken.push({ id: figure.id, zone, row, arc });
     rows = Math.max(rows, row + 1);
+  }
+  // Portals open when everybody who comes now has a place: none of them is on a portal of another.
+  for (const { id, zone, row, arc } of taken) {
+    const doorArc = filler.doorFor(zone, row, arc);
+    memory.set(id, { ring, zone, row, arc, doorArc });
+    doors.set(id, filler.placeOf(zone, row, doorArc));
   }
   return rows;
 }

@@ -62,22 +62,44 @@ vec3 shifted(vec3 p, float level) {
 }
 `;
 
-/** Stone, wood, brass and lamps that do not move. */
-export function hallMaterial(shared: SharedUniforms): MeshStandardMaterial {
-  const material = new MeshStandardMaterial({ vertexColors: true, roughness: 0.88 });
-  hook(material, 'hall', (shader) => {
-    Object.assign(shader.uniforms, { shift: shared.shift, sink: shared.sink, glowGain: shared.glow, metalGain: shared.metal });
-    shader.vertexShader =
-      'attribute vec4 surface; varying vec2 vSurface;' + SHIFT_HEADER + shader.vertexShader;
-    shader.vertexShader = insertAfter(
-      shader.vertexShader,
-      'begin_vertex',
-      'vSurface = surface.xy; transformed = shifted(transformed, surface.z);',
+/** What a material of stone, wood, brass and lamps adds to the vertex shader. */
+interface VertexPart {
+  readonly header: string;
+  /** The chunk of three's shader after which the body comes. */
+  readonly chunk: string;
+  readonly body: string;
+}
+
+/** A material whose vertices say how metallic they are and how much they glow. */
+function surfaceMaterial(key: string, roughness: number, shared: SharedUniforms, uniforms: Partial<SharedUniforms>, part: VertexPart): MeshStandardMaterial {
+  const material = new MeshStandardMaterial({ vertexColors: true, roughness });
+  hook(material, key, (shader) => {
+    Object.assign(shader.uniforms, { ...uniforms, glowGain: shared.glow, metalGain: shared.metal });
+    shader.vertexShader = `attribute vec4 surface; varying vec2 vSurface;\n${part.header}${shader.vertexShader}`;
+    shader.vertexShader = insertAfter(shader.vertexShader, part.chunk, `vSurface = surface.xy; ${part.body}`);
+    shader.fragmentShader = `varying vec2 vSurface; uniform float glowGain, metalGain;\n${shader.fragmentShader}`;
+    shader.fragmentShader = insertAfter(shader.fragmentShader, 'roughnessmap_fragment', 'roughnessFactor = mix(roughnessFactor, 0.42, vSurface.x);');
+    shader.fragmentShader = insertAfter(shader.fragmentShader, 'metalnessmap_fragment', 'metalnessFactor = vSurface.x * metalGain;');
+    shader.fragmentShader = insertAfter(
+      shader.fragmentShader,
+      'emissivemap_fragment',
+      'totalEmissiveRadiance += diffuseColor.rgb * vSurface.y * glowGain; diffuseColor.rgb *= 1.0 - vSurface.y;',
     );
-    shader.fragmentShader = 'varying vec2 vSurface; uniform float glowGain, metalGain;\n' + shader.fragmentShader;
-    metalAndGlow(shader);
   });
   return material;
+}
+
+/** Stone, wood, brass and lamps that do not move. */
+export function hallMaterial(shared: SharedUniforms): MeshStandardMaterial {
+  const { shift, sink } = shared;
+  const part = { header: SHIFT_HEADER, chunk: 'begin_vertex', body: 'transformed = shifted(transformed, surface.z);' };
+  return surfaceMaterial('hall', 0.88, shared, { shift, sink }, part);
+}
+
+/** Small things that stand beside figures or fly: many of them, each with a tint. */
+export function propMaterial(shared: SharedUniforms): MeshStandardMaterial {
+  const part = { header: 'attribute vec3 tint;\n', chunk: 'color_vertex', body: 'vColor.rgb *= mix(vec3(1.0), tint, surface.w);' };
+  return surfaceMaterial('prop', 0.85, shared, {}, part);
 }
 
 /** The shadow of the hall follows its rings. */
@@ -91,32 +113,6 @@ export function hallDepthMaterial(shared: SharedUniforms): MeshDepthMaterial {
       'begin_vertex',
       'transformed = shifted(transformed, surface.z);',
     );
-  });
-  return material;
-}
-
-function metalAndGlow(shader: WebGLProgramParametersWithUniforms): void {
-  shader.fragmentShader = insertAfter(
-    insertAfter(shader.fragmentShader, 'roughnessmap_fragment', 'roughnessFactor = mix(roughnessFactor, 0.42, vSurface.x);')
-      .replace('#include <metalnessmap_fragment>', '#include <metalnessmap_fragment>\nmetalnessFactor = vSurface.x * metalGain;'),
-    'emissivemap_fragment',
-    'totalEmissiveRadiance += diffuseColor.rgb * vSurface.y * glowGain; diffuseColor.rgb *= 1.0 - vSurface.y;',
-  );
-}
-
-/** Small things that stand beside figures or fly: many of them, each with a tint. */
-export function propMaterial(shared: SharedUniforms): MeshStandardMaterial {
-  const material = new MeshStandardMaterial({ vertexColors: true, roughness: 0.85 });
-  hook(material, 'prop', (shader) => {
-    Object.assign(shader.uniforms, { glowGain: shared.glow, metalGain: shared.metal });
-    shader.vertexShader = 'attribute vec4 surface; attribute vec3 tint; varying vec2 vSurface;\n' + shader.vertexShader;
-    shader.vertexShader = insertAfter(
-      shader.vertexShader,
-      'color_vertex',
-      'vSurface = surface.xy; vColor.rgb *= mix(vec3(1.0), tint, surface.w);',
-    );
-    shader.fragmentShader = 'varying vec2 vSurface; uniform float glowGain, metalGain;\n' + shader.fragmentShader;
-    metalAndGlow(shader);
   });
   return material;
 }
@@ -166,7 +162,7 @@ export function figureMaterial(shared: SharedUniforms): MeshStandardMaterial {
       shader.fragmentShader,
       'emissivemap_fragment',
       `float near = clamp(1.0 - (vHeight - vEffect.x) / 0.75, 0.0, 1.0);
-       totalEmissiveRadiance += vLight * vEffect.z * (pow(near, 4.0) * 0.38 + pow(near, 26.0) * 1.1);
+       totalEmissiveRadiance += vLight * vEffect.z * (pow(near, 4.0) * 0.26 + pow(near, 26.0) * 0.9);
        float edge = 1.0 - abs(dot(normalize(normal), normalize(vViewPosition)));
        totalEmissiveRadiance += (rimLight * diffuseColor.rgb + vLight * (1.0 - vEffect.y)) * vEffect.w * pow(edge, 2.5);`,
     );

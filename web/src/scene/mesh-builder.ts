@@ -18,6 +18,7 @@ import {
   Vector2,
   Vector3,
 } from 'three';
+import type { Triple } from './palette';
 
 /** The four material numbers. Figures and the hall read them in different ways: see `materials.ts`. */
 export type Surface = readonly [number, number, number, number];
@@ -137,10 +138,6 @@ export class MeshBuilder {
     return this.add(plateShape(outline, depth), matrix, paint);
   }
 
-  get isEmpty(): boolean {
-    return this.indices.length === 0;
-  }
-
   /** Moves everything that was added so far. */
   transform(change: (position: Vector3, normal: Vector3) => void): this {
     const position = new Vector3();
@@ -202,6 +199,12 @@ function plateShape(outline: readonly (readonly [number, number])[], depth: numb
   shape.setAttribute('position', new BufferAttribute(new Float32Array(positions), 3));
   shape.computeVertexNormals();
   return shape;
+}
+
+/** A colour as the three numbers that an instance carries. */
+export function triple(color: Color | string): Triple {
+  const { r, g, b } = new Color(color);
+  return [r, g, b];
 }
 
 export function mixed(a: Color | string, b: Color | string, amount: number): Color {

@@ -6,7 +6,7 @@ export interface Point {
   z: number;
 }
 
-export const PORTAL_OPEN_MS = 600;
+const PORTAL_OPEN_MS = 600;
 const RISE_FROM_MS = 350;
 const RISE_TO_MS = 1100;
 const SHUT_MS = 300;
@@ -23,7 +23,7 @@ export function smooth(value: number, from: number, to: number): number {
 }
 
 /** Fast at first, then slower, from 0 to 1. */
-export function easeOut(t: number): number {
+function easeOut(t: number): number {
   const rest = 1 - clamp(t, 0, 1);
   return 1 - rest * rest * rest;
 }
@@ -71,7 +71,7 @@ export interface WalkState {
 /** A walking figure glides, bobs and sways. */
 export function walkAt(ms: number, duration: number): WalkState {
   const t = clamp(ms / duration, 0, 1);
-  const stride = Math.sin(t * Math.PI) * 1.0;
+  const stride = Math.sin(t * Math.PI);
   const step = t * duration * 0.011;
   return {
     along: smooth(t, 0, 1),
@@ -80,7 +80,7 @@ export function walkAt(ms: number, duration: number): WalkState {
   };
 }
 
-export const COINS_MAX = 14;
+const COINS_MAX = 14;
 
 /** How many coins stand for a sum: its logarithm, at least one. */
 export function coinCount(msat: number): number {
@@ -120,10 +120,25 @@ function setPoint(point: Point, x: number, y: number, z: number): void {
   point.z = z;
 }
 
+/** The root stands around the axis of the hall: a curve that passes it must be this high, to leave its face and star in sight. */
+const ROOT_REACH = 1.3;
+const ROOT_TOP = 3.9;
+
+/** The height of both handles, at least `top`, with which a curve between two others passes above the root. */
+function aboveRoot(from: Point, to: Point, top: number): number {
+  const isAtRoot = (end: Point): boolean => Math.hypot(end.x, end.z) < ROOT_REACH;
+  if (isAtRoot(from) || isAtRoot(to)) return top;
+  const [dx, dz] = [to.x - from.x, to.z - from.z];
+  const along = clamp(-(from.x * dx + from.z * dz) / Math.max(1e-6, dx * dx + dz * dz), 0, 1);
+  if (Math.hypot(from.x + dx * along, from.z + dz * along) > ROOT_REACH) return top;
+  // In its middle a curve is at an eighth of each end and three eighths of each handle.
+  return Math.max(top, (ROOT_TOP - (from.y + to.y) / 8) / 0.75);
+}
+
 /** The curve of a thread from one emblem to another: a low arc. */
 export function threadCurve(from: Point, to: Point, out: Curve): Curve {
   const distance = Math.hypot(to.x - from.x, to.y - from.y, to.z - from.z);
-  const top = Math.max(from.y, to.y) + 0.25 + distance * 0.13;
+  const top = aboveRoot(from, to, Math.max(from.y, to.y) + 0.25 + distance * 0.13);
   const mx = (from.x + to.x) / 2;
   const mz = (from.z + to.z) / 2;
   setPoint(out.a, from.x, from.y, from.z);
@@ -136,7 +151,7 @@ export function threadCurve(from: Point, to: Point, out: Curve): Curve {
 /** The curve of coins and scrolls: 1.0 higher than the threads. */
 export function flightCurve(from: Point, to: Point, out: Curve): Curve {
   const distance = Math.hypot(to.x - from.x, to.y - from.y, to.z - from.z);
-  const top = Math.max(from.y, to.y) + 1.0 + distance * 0.14;
+  const top = aboveRoot(from, to, Math.max(from.y, to.y) + 1.0 + distance * 0.14);
   setPoint(out.a, from.x, from.y, from.z);
   setPoint(out.b, from.x + (to.x - from.x) * 0.2, top, from.z + (to.z - from.z) * 0.2);
   setPoint(out.c, from.x + (to.x - from.x) * 0.7, top, from.z + (to.z - from.z) * 0.7);

@@ -15,6 +15,9 @@ export const COLOR = {
   ash: '#8F8B86',
 } as const;
 
+/** Red, green and blue, as shaders take them. */
+export type Triple = readonly [number, number, number];
+
 export type EmblemName = 'book' | 'hex' | 'triangle' | 'coin' | 'square' | 'plus' | 'star';
 
 export interface Sector {
@@ -47,11 +50,12 @@ export interface ThemeLook {
   readonly band: number;
   readonly hemisphere: readonly [sky: string, ground: string, intensity: number];
   readonly sun: readonly [color: string, intensity: number, from: readonly [number, number, number]];
+  /** By day the lamps would only warm the stone around them: they stay dark. */
   readonly lantern: number;
   readonly key: number;
   readonly environment: number;
   readonly exposure: number;
-  readonly bloom: readonly [strength: number, radius: number, threshold: number] | null;
+  readonly bloom: readonly [strength: number, threshold: number] | null;
   readonly vignette: number;
 }
 
@@ -70,7 +74,7 @@ export const THEMES: Readonly<Record<Theme, ThemeLook>> = {
     key: 10,
     environment: 0.3,
     exposure: 1.02,
-    bloom: [0.28, 0.5, 1.0],
+    bloom: [0.26, 1.0],
     vignette: 0.2,
   },
   day: {
@@ -79,11 +83,11 @@ export const THEMES: Readonly<Record<Theme, ThemeLook>> = {
     riser: '#A8977A',
     pale: '#EADCC2',
     base: '#7D5A3C',
-    tint: 0.16,
-    band: 0.85,
-    hemisphere: ['#D3E2FF', '#E0C49A', 0.9],
-    sun: ['#FFE6BD', 2.8, [-9, 11, 3]],
-    lantern: 1.5,
+    tint: 0.19,
+    band: 0.95,
+    hemisphere: ['#D3E2FF', '#E0C49A', 0.75],
+    sun: ['#FFE6BD', 3.1, [-9, 11, 3]],
+    lantern: 0,
     key: 0,
     environment: 0.42,
     exposure: 0.95,

@@ -7,6 +7,7 @@ import { RenderPass } from 'three/addons/postprocessing/RenderPass.js';
 import { ShaderPass } from 'three/addons/postprocessing/ShaderPass.js';
 import { UnrealBloomPass } from 'three/addons/postprocessing/UnrealBloomPass.js';
 import type { Quality, Theme } from '../stage';
+import { clamp } from './motion';
 import { THEMES } from './palette';
 
 const FINISH = {
@@ -53,7 +54,7 @@ export class Post {
     const target = new WebGLRenderTarget(1, 1, { type: HalfFloatType, samples: 4 });
     this.composer = new EffectComposer(renderer, target);
     this.composer.addPass(new RenderPass(scene, camera));
-    this.bloom = new UnrealBloomPass(new Vector2(1, 1), 0.28, 0.5, 1);
+    this.bloom = new UnrealBloomPass(new Vector2(1, 1), 0, 0, 1);
     this.composer.addPass(this.bloom);
     this.finish = new ShaderPass(FINISH);
     this.composer.addPass(this.finish);
@@ -62,7 +63,7 @@ export class Post {
   setLook(theme: Theme, quality: Quality): void {
     const look = THEMES[theme];
     this.bloom.enabled = look.bloom !== null && quality === 'full';
-    if (look.bloom) [this.bloom.strength, this.bloom.radius, this.bloom.threshold] = look.bloom;
+    if (look.bloom) [this.bloom.strength, this.bloom.threshold] = look.bloom;
     this.finish.uniforms.exposure!.value = look.exposure;
     this.finish.uniforms.vignette!.value = look.vignette;
     this.finish.uniforms.isNight!.value = theme === 'night' ? 1 : 0;
@@ -71,6 +72,8 @@ export class Post {
   setSize(width: number, height: number, pixelRatio: number): void {
     this.composer.setPixelRatio(pixelRatio);
     this.composer.setSize(width, height);
+    // The blur is so many pixels wide: with more pixels its wider levels count more, so that the glow keeps its size.
+    this.bloom.radius = clamp(0.5 * (pixelRatio - 1), 0, 0.5);
   }
 
   render(): void {

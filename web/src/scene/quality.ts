@@ -1,5 +1,5 @@
 // Chooses the quality by the time that frames take: above 33 ms for a second, bloom and shadows go. If frames are still
-// slow, the picture gets coarser in two steps.
+// slow, the picture gets coarser in two steps. The quality never rises again by itself: on a slow machine it would go up and down.
 
 import type { Quality } from '../stage';
 
@@ -27,7 +27,7 @@ export class QualityChooser {
     return this.forced ?? this.chosen;
   }
 
-  /** The share of the screen's resolution that is drawn when the quality is reduced. */
+  /** How many pixels are drawn for each CSS pixel when the quality is reduced, whatever the screen could show. */
   get resolution(): number {
     return this.quality === 'full' ? 1 : (COARSER[this.step] ?? 1);
   }

@@ -16,7 +16,7 @@ export type Detail = 'near' | 'middle' | 'far';
 /** The height of the hood's tip in each pose, before the figure's scale. */
 export const POSE_TOP: Readonly<Record<Pose, number>> = {
   stand: 1.72,
-  bow: 1.38,
+  bow: 1.5,
   calm: 1.72,
   droop: 1.66,
   recoil: 1.72,
@@ -140,7 +140,7 @@ function hoodShape([across, up]: readonly [number, number], closing: number): Bu
 }
 
 /** The hood and its dark lining, which is a smaller copy seen from inside. */
-function addHood(mesh: MeshBuilder, grain: Grain, matrix: Matrix4, lining: Paint, closing = 0.8): void {
+function addHood(mesh: MeshBuilder, grain: Grain, matrix: Matrix4, lining: Paint, closing: number): void {
   mesh.add(hoodShape(grain.hood, closing), matrix, {
     color: '#FFFFFF',
     surface: ROBE_LIGHT,
@@ -226,7 +226,7 @@ function addHead(mesh: MeshBuilder, pose: Pose, detail: Detail): void {
       mesh.add(new SphereGeometry(0.012, 5, 4), at(moved(0.105 * side - 0.012, 0.042, 0.334)), { color: '#FFFFFF', surface: OWN });
     }
   }
-  addHood(mesh, grain, head, { color: '#B4B4B4', surface: ROBE, isInsideOut: true });
+  addHood(mesh, grain, head, { color: '#B4B4B4', surface: ROBE, isInsideOut: true }, pose === 'bow' ? 0.3 : 0.8);
   if (pose === 'root') addCrown(mesh, head, detail);
 }
 
@@ -298,7 +298,7 @@ export function buildFigure(pose: Pose, detail: Detail): BufferGeometry {
     mesh.torus(0.2, 0.075, moved(0, 1.07, 0, FLAT), collar, detail === 'near' ? [6, 18] : [4, 10]);
   }
   addHead(mesh, pose, detail);
-  if (pose === 'bow') bend(mesh, 0.72, 0.15);
+  if (pose === 'bow') bend(mesh, 0.55, 0.15);
   if (pose === 'droop') bend(mesh, 0.26, 0.1);
   return mesh.build();
 }

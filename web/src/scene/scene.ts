@@ -8,14 +8,21 @@ import type { Actor } from './cast';
 import type { View } from './framing';
 import { Labels, SOLVE_AGAIN_MS, bodyRect } from './labels';
 import type { Rect } from './label-solver';
+import type { Point } from './motion';
 import { listenToPointer } from './pointer';
 import { Projector } from './projector';
 import type { ScreenPoint } from './projector';
 import { QualityChooser } from './quality';
 import { Bodies } from './bodies';
-import { World, lampPoints, propBoxes } from './world';
+import { landmarksOf } from './hall';
+import type { Landmarks } from './hall';
+import { PORTAL_RADIUS } from './layout';
+import type { Apron } from './layout';
+import { World } from './world';
 
 const RESTORE_MS = 5000;
+/** How often the page asks whether the graphics card is ready. */
+const LOOK_MS = 4;
 const EMPTY: Stage = { now: 0, figures: [], banners: [], beats: [], selected: null };
 
 /** The scene with what the development page needs more. */
@@ -40,12 +47,15 @@ class HallView implements HallScene {
   private handTimer = 0;
   private labelTimer = 0;
   private lostTimer = 0;
+  /** Runs while a frame is measured. */
+  private measureTimer = 0;
   private isLost = false;
   /** How often the page was hidden or shown. */
   private hidings = 0;
   private isDisposed = false;
   private numbers: FrameStats = { drawCalls: 0, triangles: 0, updateMs: 0, frameMs: 0, quality: 'full' };
   private lookKey = '';
+  private landmarks: { readonly apron: Apron; readonly of: Landmarks } | null = null;
   private readonly cleanups: (() => void)[] = [];
 
   constructor(private readonly options: SceneOptions) {
@@ -76,11 +86,27 @@ class HallView implements HallScene {
       this.hidings++;
       this.requestFrame();
     });
+    this.watchPixelRatio();
     // Labels are measured with the fonts that are there; other fonts have other widths.
     on(document.fonts, 'loadingdone', () => {
       this.labels.clear();
       this.requestFrame();
     });
+  }
+
+  /** A window on another screen, or at another zoom, has other pixels. */
+  private watchPixelRatio(): void {
+    const stop = new AbortController();
+    const watch = (): void => {
+      const query = matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+      const change = (): void => {
+        watch();
+        this.resize(this.width, this.height);
+      };
+      query.addEventListener('change', change, { signal: stop.signal, once: true });
+    };
+    watch();
+    this.cleanups.push(() => stop.abort());
   }
 
   show(stage: Stage): void {
@@ -142,7 +168,7 @@ class HallView implements HallScene {
   }
 
   private requestFrame(): void {
-    if (this.frameRequest !== 0 || this.isDisposed || this.isLost || document.hidden) return;
+    if (this.frameRequest !== 0 || this.isDisposed || this.isLost || document.hidden || !this.options.canvas.isConnected) return;
     this.frameRequest = requestAnimationFrame((ms) => this.drawFrame(ms));
   }
 
@@ -156,26 +182,39 @@ class HallView implements HallScene {
     if (this.cast.rootId !== root) this.rig.cut();
     this.rig.setHome(this.cast.layout, this.cast.actors, this.cast.layoutVersion);
     const isMoving = this.rig.update(ms);
-    this.project();
-    this.world.update(this.stage, this.cast, this.rig);
-    this.updateLabels(ms);
+    const projector = new Projector(this.rig.current, this.width, this.height);
+    const landmarks = this.landmarksAt(this.cast.apron);
+    this.project(projector);
+    this.world.update(this.stage, this.cast, landmarks, this.rig);
+    this.updateLabels(projector, landmarks, ms);
     const updateMs = performance.now() - start;
     const { drawCalls, triangles } = this.world.render();
     this.numbers = { drawCalls, triangles, updateMs, frameMs: this.numbers.frameMs, quality: this.chooser.quality };
-    this.measure(start);
+    if (this.measureTimer === 0) this.measure(start, this.world.fence());
     if (isMoving) this.requestFrame();
   }
 
-  /** The frame took until the browser is ready for the next one. This asks for no drawing. */
-  private measure(start: number): void {
+  /** The frame took until the graphics card has drawn it. One frame is measured at a time. */
+  private measure(start: number, isDrawn: () => boolean): void {
     const hidings = this.hidings;
-    requestAnimationFrame(() => {
-      // A hidden page gets no frames: that is no slowness.
-      if (this.isDisposed || hidings !== this.hidings) return;
+    const look = (): void => {
+      if (!isDrawn()) {
+        this.measureTimer = window.setTimeout(look, LOOK_MS);
+        return;
+      }
+      this.measureTimer = 0;
+      // A hidden page is drawn late: that is no slowness.
+      if (hidings !== this.hidings) return;
       const frameMs = performance.now() - start;
       this.numbers = { ...this.numbers, frameMs };
       if (this.chooser.addFrame(frameMs)) this.requestFrame();
-    });
+    };
+    this.measureTimer = window.setTimeout(look, LOOK_MS);
+  }
+
+  private landmarksAt(apron: Apron): Landmarks {
+    if (this.landmarks?.apron !== apron) this.landmarks = { apron, of: landmarksOf(apron) };
+    return this.landmarks.of;
   }
 
   private applyLook(): void {
@@ -185,8 +224,7 @@ class HallView implements HallScene {
     this.world.setLook(this.theme, this.chooser.quality, this.chooser.resolution);
   }
 
-  private project(): void {
-    const projector = new Projector(this.rig.current, this.width, this.height);
+  private project(projector: Projector): void {
     const spot: ScreenPoint = { x: 0, y: 0, depth: 0 };
     const point = { x: 0, y: 0, z: 0 };
     for (const actor of this.cast.actors) {
@@ -196,9 +234,10 @@ class HallView implements HallScene {
       screen.feetY = spot.y;
       screen.unit = projector.unit(spot.depth);
       const isInFront = spot.depth > 0.5;
-      point.x = actor.x;
-      point.z = actor.z;
-      point.y = actor.figure.condition === 'refused' || !actor.isPresent ? actor.y + 0.7 : Math.max(actor.y + 0.4, topOf(actor));
+      projector.point(actor.emblem, spot);
+      screen.emblemX = spot.x;
+      screen.emblemY = spot.y;
+      topOf(actor, point);
       screen.topY = projector.point(point, spot).y;
       const margin = screen.unit;
       const isAcross = screen.x > -margin && screen.x < this.width + margin;
@@ -206,15 +245,14 @@ class HallView implements HallScene {
     }
   }
 
-  private updateLabels(ms: number): void {
+  private updateLabels(projector: Projector, landmarks: Landmarks, ms: number): void {
     const isDrifting = this.labels.update({
       stage: this.stage,
       actors: this.cast.actors,
       byId: this.cast.byId,
       amounts: this.world.traffic.amounts,
-      lamps: lampPoints(this.cast.apron),
-      props: propBoxes(this.cast.apron),
-      projector: new Projector(this.rig.current, this.width, this.height),
+      landmarks,
+      projector,
       width: this.width,
       height: this.height,
       nowMs: ms,
@@ -262,9 +300,15 @@ class HallView implements HallScene {
   private contextRestored(): void {
     clearTimeout(this.lostTimer);
     if (this.isDisposed) return;
-    this.isLost = false;
     this.world.dispose();
-    this.world = new World(this.options.canvas, this.rig);
+    try {
+      this.world = new World(this.options.canvas, this.rig);
+    } catch {
+      // The browser gives no second context: the page shows 2D, as it does when the first one does not come back.
+      this.options.onLost();
+      return;
+    }
+    this.isLost = false;
     this.lookKey = '';
     this.world.resize(this.width, this.height);
     this.requestFrame();
@@ -276,15 +320,23 @@ class HallView implements HallScene {
     clearTimeout(this.handTimer);
     clearTimeout(this.labelTimer);
     clearTimeout(this.lostTimer);
+    clearTimeout(this.measureTimer);
     for (const cleanup of this.cleanups) cleanup();
     this.labels.dispose();
     this.world.dispose();
+    // Browsers allow a few contexts only, and take the oldest away when there are too many.
+    this.options.canvas.getContext('webgl2')?.getExtension('WEBGL_lose_context')?.loseContext();
   }
 }
 
-/** The top of a figure's emblem. */
-function topOf(actor: Actor): number {
-  return actor.pose === 'heap' ? actor.y + Bodies.top(actor) : actor.emblem.y + (actor.isRoot ? 0.26 : 0.2);
+/** The highest point of a figure: that of its emblem, if it has one. */
+function topOf(actor: Actor, out: Point): void {
+  const hasEmblem = actor.isPresent && actor.pose !== 'heap' && actor.figure.condition !== 'refused';
+  const spot = hasEmblem ? actor.emblem : actor;
+  out.x = spot.x;
+  out.z = spot.z;
+  if (hasEmblem) out.y = Math.max(actor.y + 0.4, actor.emblem.y + (actor.isRoot ? 0.26 : 0.2));
+  else out.y = actor.y + (actor.pose === 'heap' && actor.isPresent ? Math.max(0.4, Bodies.top(actor)) : 0.7);
 }
 
 function toBox(rect: Rect): Box {
@@ -293,7 +345,7 @@ function toBox(rect: Rect): Box {
 
 function portalBox(actor: Actor): Box {
   const { x, feetY, unit } = actor.screen;
-  return { x: x - unit * 1.02, y: feetY - unit * 0.62, width: unit * 2.04, height: unit * 1.24 };
+  return { x: x - unit * PORTAL_RADIUS, y: feetY - unit * 0.62, width: unit * 2 * PORTAL_RADIUS, height: unit * 1.24 };
 }
 
 function bannerBox(actor: Actor): Box {

@@ -11,7 +11,7 @@ import type { Apron } from './layout';
 import { COLOR, THEMES, ZONES } from './palette';
 
 /** Lights of portals. Their number is fixed: another number would compile all materials anew. */
-export const PORTAL_LIGHTS = 2;
+const PORTAL_LIGHTS = 2;
 
 const SKY_FRAGMENT = `
 varying vec2 v; uniform vec3 top, mid, low; uniform float isNight, aspect, gain;
@@ -78,7 +78,7 @@ export function makeEnvironment(renderer: WebGLRenderer): WebGLRenderTarget {
 export class Surroundings {
   readonly sun = new DirectionalLight();
   readonly portalLights: PointLight[] = [];
-  private isNight = true;
+  private lantern = 0;
   private readonly hemisphere = new HemisphereLight();
   private readonly key = new PointLight(COLOR.lantern, 0, 8, 1.8);
   private readonly lanterns = ZONES.map(() => new PointLight(COLOR.lantern, 0, 7.5, 2));
@@ -144,7 +144,7 @@ export class Surroundings {
     this.sun.intensity = look.sun[1];
     this.sun.userData.from = look.sun[2];
     this.key.intensity = look.key;
-    this.isNight = theme === 'night';
+    this.lantern = look.lantern;
     this.scene.environmentIntensity = look.environment;
   }
 
@@ -165,8 +165,7 @@ export class Surroundings {
       const foot = feet[zone];
       lantern.position.set(foot.x * 0.98, foot.y + (LANTERN_HEIGHT + 1.35) * apron.scale, foot.z * 0.98);
       lantern.distance = 7.5 * apron.scale;
-      // By day the lamps would only warm the stone around them: they stay dark.
-      lantern.intensity = this.isNight ? THEMES.night.lantern * apron.scale * apron.scale : 0;
+      lantern.intensity = this.lantern * apron.scale * apron.scale;
     });
     const [x, y, z] = (this.sun.userData.from as readonly [number, number, number] | undefined) ?? [-9, 12, -8];
     this.sun.position.copy(new Vector3(x, y, z).normalize().multiplyScalar(radius * 2.2));

@@ -10,14 +10,14 @@ import { COLOR } from './palette';
 const BRASS: Paint = { color: COLOR.brass, surface: [1, 0, 0, 0] };
 const matte = (color: string): Paint => ({ color, surface: [0, 0, 0, 0] });
 
-/** A reading desk. `isLit`: its page glows, because the model writes. */
-export function buildLectern(isLit: boolean): BufferGeometry {
+/** A reading desk. Its page is lit while the model writes. */
+export function buildLectern(page: 'lit' | 'dark'): BufferGeometry {
   const mesh = new MeshBuilder();
   mesh.cylinder([0.055, 0.1], 0.46, [0, 0, 0], matte('#5B4230'), 10);
   mesh.box([0.4, 0.05, 0.3], [0, 0.46, 0], matte('#7A5A3E'), { x: 0.3 });
   mesh.box([0.42, 0.03, 0.03], [0, 0.44, 0.15], BRASS, { x: 0.3 });
-  const page: Paint = { color: isLit ? '#FFF6E4' : '#CFC4AE', surface: [0, isLit ? 1 : 0.12, 0, isLit ? 0.4 : 0.2] };
-  mesh.box([0.3, 0.02, 0.2], [0, 0.515, 0], page, { x: 0.3 });
+  const paper: Paint = page === 'lit' ? { color: '#FFF6E4', surface: [0, 1, 0, 0.4] } : { color: '#CFC4AE', surface: [0, 0.12, 0, 0.2] };
+  mesh.box([0.3, 0.02, 0.2], [0, 0.515, 0], paper, { x: 0.3 });
   return mesh.build();
 }
 

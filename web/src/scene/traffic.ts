@@ -6,19 +6,18 @@ import type { Beat, Theme } from '../stage';
 import type { Glows } from './billboards';
 import { MANY } from './cast';
 import type { Actor } from './cast';
-import { HOME_AZIMUTH } from './hall';
 import { InstancedThings } from './instances';
-import { zoneOf } from './layout';
+import { HOME_AZIMUTH, zoneOf } from './layout';
 import { propMaterial } from './materials';
+import { triple } from './mesh-builder';
 import type { SharedUniforms } from './materials';
 import { coinAt, coinCount, flightCurve, newCurve, pointOn, scrollAt, threadCurve } from './motion';
 import type { Curve, Point } from './motion';
 import { COLOR, SECTORS, THREAD_COLOR } from './palette';
+import type { Triple } from './palette';
 import { Threads } from './threads';
 import type { ThreadLook } from './threads';
 import { COIN_TONES, buildCoin, buildScroll } from './tokens';
-
-type Triple = [number, number, number];
 
 /** A sum of money in flight: where its label is. */
 export interface Amount {
@@ -74,8 +73,8 @@ export class Traffic {
     const known = this.colors.get(hex);
     if (known) return known;
     const color = new Color(hex);
-    if (!this.isNight) color.multiplyScalar(0.13);
-    const made: Triple = [color.r, color.g, color.b];
+    if (!this.isNight) color.multiplyScalar(0.2);
+    const made = triple(color);
     this.colors.set(hex, made);
     return made;
   }
@@ -104,15 +103,19 @@ export class Traffic {
 
   private drawThreads(actors: readonly Actor[], byId: ReadonlyMap<string, Actor>): void {
     this.threads.clear(actors.length);
-    const isMany = actors.length > MANY;
-    // The more threads, the fainter the deep ones.
-    const deep = 0.3 * Math.min(1, Math.sqrt(80 / actors.length));
-    const hasChosen = actors.some((actor) => actor.isSelected);
+    const crowd: ThreadCrowd = {
+      isMany: actors.length > MANY,
+      // The more threads, the fainter the deep ones.
+      deep: 0.4 * Math.min(1, Math.sqrt(80 / actors.length)),
+      hasChosen: actors.some((actor) => actor.isSelected),
+      isNight: this.isNight,
+    };
+    const color = (hex: string): Triple => this.color(hex);
     actors.forEach((actor, i) => {
       const hirer = actor.figure.hirer === null ? undefined : byId.get(actor.figure.hirer);
       if (!hirer || hirer === actor) return;
       if (actor.look === 'arrives' && actor.portalOpen < 0.05 && actor.lift < -1.5) return;
-      const look = this.threadLook(actor, hirer, isMany, deep, hasChosen);
+      const look = threadLook(actor, hirer, crowd, color);
       const isFloor = actor.figure.condition === 'refused' || actor.pose === 'heap';
       const gapFrom = hirer.isRoot ? 0.3 : hirer.figure.condition === 'cancelled' ? 0.05 : 0.22;
       const gapTo = isFloor ? 0.05 : actor.figure.condition === 'done' ? 0.3 : 0.24;
@@ -121,31 +124,10 @@ export class Traffic {
     this.threads.finish();
   }
 
-  private threadLook(actor: Actor, hirer: Actor, isMany: boolean, deep: number, hasChosen: boolean): ThreadLook {
-    const { condition } = actor.figure;
-    const isLive = condition === 'works' || condition === 'waits';
-    const base = THREAD_COLOR[condition];
-    const isChosen = hasChosen && actor.isLineage && hirer.isLineage;
-    const isDeep = isMany && !hirer.isRoot;
-    let opacity = isLive ? 1 : condition === 'done' ? 0.6 : 0.75;
-    if (!isChosen) opacity *= isDeep ? deep : isMany ? 0.85 : hasChosen ? 0.55 : 1;
-    if (isChosen) opacity = 1;
-    // By day the sky is brighter than white: a thin dark thread needs all its strength before it.
-    if (!this.isNight) opacity *= 1.7;
-    return {
-      from: this.color(base ?? COLOR.lantern),
-      to: this.color(base ?? SECTORS[zoneOf(actor.figure)].color),
-      opacity,
-      isDashed: condition === 'refused' || condition === 'cancelled',
-      width: (isMany ? 0.75 : 1) * (isChosen ? 1.35 : 1) * (this.isNight ? 1 : 1.2),
-      flow: isLive && (!isDeep || isChosen) ? 1 : 0,
-    };
-  }
-
   private drawCoins(kind: 'coins' | 'change', key: string, msat: number, ms: number, duration: number, camera: Camera): void {
     const count = coinCount(msat);
     const isChange = kind === 'change';
-    let top = -Infinity;
+    let isInFlight = false;
     for (let i = 0; i < count; i++) {
       const t = coinAt(ms, duration, i, count);
       if (t === null) continue;
@@ -158,10 +140,10 @@ export class Traffic {
       this.size.setScalar((isChange ? 0.82 : 1) * grown);
       this.coins[kind].add(this.matrix.compose(this.at, this.turn, this.size));
       if (this.isNight) this.glows.add(this.at.x, this.at.y, this.at.z, 0.85, isChange ? [0.8, 0.7, 0.48] : [1, 0.58, 0.2], 0.28 * grown);
-      top = Math.max(top, this.at.y);
+      isInFlight = true;
     }
     const share = ms / duration;
-    if (share < 0.12 || share > 0.9 || top === -Infinity) return;
+    if (share < 0.12 || share > 0.9 || !isInFlight) return;
     pointOn(this.curve, 0.42, this.point);
     this.amounts.push({ key, msat, isChange, at: { x: this.point.x, y: this.point.y + 0.3, z: this.point.z } });
   }
@@ -181,8 +163,7 @@ export class Traffic {
     this.euler.set(0.3, HOME_AZIMUTH + 0.5 + share * 1.2, 0.35, 'XYZ');
     this.turn.setFromEuler(this.euler);
     this.size.setScalar(1.55 * grown);
-    const tint = new Color(color);
-    this.scrolls.add(this.matrix.compose(this.at, this.turn, this.size), [tint.r, tint.g, tint.b]);
+    this.scrolls.add(this.matrix.compose(this.at, this.turn, this.size), triple(color));
     if (this.isNight) this.glows.add(this.at.x, this.at.y, this.at.z, 1.5, [0.9, 0.83, 0.7], 0.34 * grown);
   }
 
@@ -194,4 +175,34 @@ export class Traffic {
     this.coinMaterial.dispose();
     this.scrollMaterial.dispose();
   }
+}
+
+/** What the look of a thread depends on beside its two figures. */
+export interface ThreadCrowd {
+  readonly isMany: boolean;
+  /** The opacity of threads that do not begin at the root, if there are many. */
+  readonly deep: number;
+  readonly hasChosen: boolean;
+  readonly isNight: boolean;
+}
+
+export function threadLook(actor: Actor, hirer: Actor, { isMany, deep, hasChosen, isNight }: ThreadCrowd, color: (hex: string) => Triple): ThreadLook {
+  const { condition } = actor.figure;
+  const isLive = condition === 'works' || condition === 'waits';
+  const base = THREAD_COLOR[condition];
+  const isChosen = hasChosen && actor.isLineage && hirer.isLineage;
+  const isDeep = isMany && !hirer.isRoot;
+  let opacity = isLive ? 1 : condition === 'done' ? 0.6 : 0.75;
+  if (!isChosen) opacity *= isDeep ? deep : isMany ? 0.85 : hasChosen ? 0.55 : 1;
+  if (isChosen) opacity = 1;
+  // By day the sky is brighter than white: a thin dark thread needs all its strength before it.
+  if (!isNight) opacity *= 1.7;
+  return {
+    from: color(base ?? COLOR.lantern),
+    to: color(base ?? SECTORS[zoneOf(actor.figure)].color),
+    opacity,
+    isDashed: condition === 'refused' || condition === 'cancelled',
+    width: (isMany ? 0.75 : 1) * (isChosen ? 1.35 : 1) * (isNight ? 1 : 1.2),
+    flow: isLive && (!isDeep || isChosen) ? 1 : 0,
+  };
 }

@@ -1,8 +1,8 @@
 // Everything that is drawn with three.js, for one WebGL context. A lost context needs a new world.
 
-import { Color, Mesh, PCFShadowMap, Scene as ThreeScene, Vector3, WebGLRenderer } from 'three';
+import { Color, Mesh, PCFShadowMap, Scene as ThreeScene, WebGLRenderer } from 'three';
 import type { BufferGeometry, MeshStandardMaterial, Object3D, Texture, WebGLRenderTarget } from 'three';
-import type { Quality, Stage, Theme, Zone } from '../stage';
+import type { Quality, Stage, Theme } from '../stage';
 import { Belongings } from './belongings';
 import { Glows } from './billboards';
 import { Bodies } from './bodies';
@@ -10,10 +10,10 @@ import type { CameraRig } from './camera';
 import type { Cast } from './cast';
 import { makeEmblemAtlas } from './emblems';
 import { Floor } from './floor';
-import { LANTERN_HEIGHT, buildHall, lanternFeet } from './hall';
-import type { Apron } from './layout';
+import { buildHall } from './hall';
+import type { Landmarks } from './hall';
 import { LEVELS, hallDepthMaterial, hallMaterial, newSharedUniforms } from './materials';
-import { SECTORS, THEMES, ZONES } from './palette';
+import { THEMES, ZONES } from './palette';
 import { Post } from './post';
 import { Surroundings, makeEnvironment } from './surroundings';
 import { Traffic } from './traffic';
@@ -66,7 +66,7 @@ export class World {
     this.post = new Post(this.renderer, this.scene, rig.camera);
   }
 
-  /** `resolution` is the share of the screen's resolution that is drawn. */
+  /** `resolution` is how many pixels are drawn for each CSS pixel when the quality is reduced. */
   setLook(theme: Theme, quality: Quality, resolution: number): void {
     this.theme = theme;
     const isNight = theme === 'night';
@@ -102,12 +102,12 @@ export class World {
   }
 
   /** Writes the stage into the buffers. Nothing is drawn yet. */
-  update(stage: Stage, cast: Cast, rig: CameraRig): void {
+  update(stage: Stage, cast: Cast, landmarks: Landmarks, rig: CameraRig): void {
     this.shared.time.value = (stage.now / 1000) % 3600;
     if (this.builtVersion !== cast.layoutVersion || this.builtTheme !== this.theme) this.build(cast);
     this.widen(cast);
     this.glows.clear();
-    this.addLampGlows(cast.apron);
+    this.addLampGlows(landmarks, cast.apron.scale);
     this.traffic.setPixel(rig.pixel(this.size.height));
     this.bodies.update(cast.actors, this.addObject);
     this.belongings.update(cast.actors, stage.banners, cast.byId, stage.now, this.surroundings.portalLights);
@@ -128,7 +128,7 @@ export class World {
     this.builtTheme = this.theme;
     const look = THEMES[this.theme];
     this.hallMesh.geometry.dispose();
-    this.hallMesh.geometry = buildHall(cast.layout, look, this.theme === 'night');
+    this.hallMesh.geometry = buildHall(cast.layout, look, this.theme === 'night' ? 'lit' : 'dark');
     this.floor.lay(cast.layout, look);
   }
 
@@ -146,13 +146,25 @@ export class World {
     if (lower !== 0 && edge !== undefined) this.shared.sink.value.set(edge + 0.01, lower);
   }
 
-  private addLampGlows(apron: Apron): void {
+  private addLampGlows({ lamps }: Landmarks, scale: number): void {
     if (this.theme !== 'night') return;
-    const lamps = lampPoints(apron);
     for (const zone of ZONES) {
       const { glass } = lamps[zone];
-      this.glows.add(glass.x, glass.y, glass.z, 2.6 * apron.scale, [1, 0.58, 0.2], 0.34);
+      this.glows.add(glass.x, glass.y, glass.z, 2.2 * scale, [1, 0.58, 0.2], 0.3);
     }
+  }
+
+  /** A mark in the work of the graphics card. The answer says whether the card has got there; a lost context has nothing to wait for. */
+  fence(): () => boolean {
+    const gl = this.renderer.getContext() as WebGL2RenderingContext;
+    const sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
+    return () => {
+      if (sync === null || gl.isContextLost()) return true;
+      if (gl.getSyncParameter(sync, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
+      gl.deleteSync(sync);
+      return true;
+    };
   }
 
   dispose(): void {
@@ -170,30 +182,4 @@ export class World {
     this.post.dispose();
     this.renderer.dispose();
   }
-}
-
-/** Foot, lamp and tip of each lantern. */
-export function lampPoints(apron: Apron): Record<Zone, { foot: Vector3; glass: Vector3; top: Vector3 }> {
-  const feet = lanternFeet(apron);
-  const points = {} as Record<Zone, { foot: Vector3; glass: Vector3; top: Vector3 }>;
-  const up = (foot: Vector3, height: number): Vector3 => foot.clone().setY(foot.y + height * apron.scale);
-  for (const zone of ZONES) {
-    const foot = feet[zone];
-    points[zone] = { foot, glass: up(foot, LANTERN_HEIGHT + 0.2), top: up(foot, LANTERN_HEIGHT + 0.75) };
-  }
-  return points;
-}
-
-/** The boxes of the props on the apron: three for each sector. */
-export function propBoxes(apron: Apron): { at: Vector3; halfWidth: number; height: number }[] {
-  const radius = apron.inner + 0.85 * apron.scale;
-  return ZONES.flatMap((zone) => {
-    const angle = (SECTORS[zone].degrees * Math.PI) / 180;
-    const flip = Math.abs(SECTORS[zone].degrees) > 120 ? -1 : 1;
-    return [-1.3, 0.1, 1.3].map((x, i) => {
-      const turn = angle + (flip * x * 1.08 * apron.scale) / radius;
-      const at = new Vector3(Math.sin(turn) * radius, apron.y, Math.cos(turn) * radius);
-      return { at, halfWidth: (i === 0 ? 0.7 : 0.45) * apron.scale, height: (i === 0 ? 1.2 : 0.8) * apron.scale };
-    });
-  });
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CameraRig, HAND_MS, LENS } from '../../src/scene/camera';
 import { Cast } from '../../src/scene/cast';
+import { projected } from '../../src/scene/framing';
 import { Projector } from '../../src/scene/projector';
 import { QualityChooser } from '../../src/scene/quality';
 import type { Figure } from '../../src/stage';
@@ -23,7 +24,7 @@ describe('the camera', () => {
     const { rig, cast } = rigFor(tree(count, 6));
     for (const actor of cast.actors) {
       for (const y of [actor.y, actor.emblem.y]) {
-        const spot = rig.project({ x: actor.x, y, z: actor.z });
+        const spot = projected({ x: actor.x, y, z: actor.z }, rig.current, ASPECT);
         expect(Math.abs(spot.x)).toBeLessThanOrEqual(0.77);
         expect(Math.abs(spot.y)).toBeLessThanOrEqual(0.77);
       }

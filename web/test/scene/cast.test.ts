@@ -82,6 +82,18 @@ describe('the cast', () => {
     expect(cast.byId.get('1.1.1')?.z).toBe(target);
   });
 
+  it('glides after a long pause, too: a page at rest gets no stages', () => {
+    const wide = tree(12, 11, () => 'forge');
+    const outer = figure('1.1.1', 'assay');
+    const cast = new Cast();
+    cast.update(stage(990, { figures: [...wide.slice(0, 2), outer] }));
+    const before = cast.byId.get('1.1.1')?.z ?? 0;
+    const beats: Beat[] = [{ kind: 'portal', figure: '1.5', start: 10_000, duration: 1400 }];
+    cast.update(stage(10_000, { figures: [...wide, outer], beats }));
+    expect(cast.byId.get('1.1.1')?.z).toBeCloseTo(before);
+    expect(cast.layout.places.get('1.1.1')?.z).not.toBeCloseTo(before);
+  });
+
   it('survives figures that come twice and hirers in a circle', () => {
     const odd = [figure('1', null, { hirer: '1.1' }), figure('1.1', 'forge'), figure('1.1', 'forge')];
     expect(shown(0, { figures: odd, selected: '1.1' }).actors).toHaveLength(2);

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { overlap, placeLabels } from '../../src/scene/label-solver';
 import type { Body, LabelRequest, Placement, Rect } from '../../src/scene/label-solver';
+import { Cast } from '../../src/scene/cast';
 import { amountText } from '../../src/scene/label-elements';
+import { isNamed, leaderEnds } from '../../src/scene/labels';
 import { randomSequence } from '../../src/scene/motion';
+import type { Condition } from '../../src/stage';
+import { figure } from './figures';
 
 const FIELD = { width: 1600, height: 900 };
 
@@ -30,6 +34,7 @@ describe('labels', () => {
     const one = request('a', 800, 500);
     const place = solve([one]).get('a');
     expect(place?.y).toBeGreaterThanOrEqual(500);
+    expect(place?.y).toBeLessThanOrEqual(506);
     expect(place?.x).toBeCloseTo(745);
   });
 
@@ -53,8 +58,49 @@ describe('labels', () => {
   it('keep the places of the page free', () => {
     const head = { left: 0, top: 0, right: 500, bottom: 200 };
     const one = request('a', 200, 150);
-    const [rect] = rects([one], solve([one], [head]));
-    if (rect) expect(overlap(rect, head)).toBe(0);
+    const placed = rects([one], solve([one], [head]));
+    expect(placed).toHaveLength(1);
+    for (const rect of placed) expect(overlap(rect, head)).toBe(0);
+  });
+
+  it('are nearer to their own figure than to others', () => {
+    // Between the feet of one and the emblem of the other there is just room for a label: nobody could say whose it is.
+    const requests = [request('a', 800, 500), request('b', 800, 670, { topY: 550 })];
+    const placed = solve(requests);
+    for (const one of requests) {
+      const [rect] = rects([one], placed);
+      if (!rect) throw new Error(`${one.id} has no label`);
+      const gap = ({ x, feetY, topY, halfWidth }: LabelRequest): number =>
+        Math.hypot(Math.max(0, rect.left - x - halfWidth, x - halfWidth - rect.right), Math.max(0, rect.top - feetY, topY - rect.bottom));
+      for (const other of requests) if (other !== one) expect(gap(one)).toBeLessThan(gap(other));
+    }
+  });
+
+  it('take a place from another label if both are better off then', () => {
+    // The page leaves the first figure only the place under its feet. The second label, which stands partly there, has others.
+    const requests = [request('a', 930, 500, { width: 200 }), request('b', 800, 500)];
+    const fixed = [
+      { left: 700, top: 100, right: 1300, bottom: 378 }, { left: 962, top: 300, right: 1300, bottom: 490 },
+      { left: 1035, top: 490, right: 1300, bottom: 700 }, { left: 700, top: 552, right: 1300, bottom: 900 },
+    ];
+    const placed = solve(requests, fixed);
+    expect(placed.get('a')).toMatchObject({ x: 830, y: 505 });
+    expect(placed.get('b')?.y).toBe(505);
+  });
+
+  it('leave faces in sight', () => {
+    const one = request('a', 800, 500);
+    const face: Body = { left: 784, right: 816, top: 520, bottom: 580, owner: '', weight: 2.5 };
+    const placed = placeLabels([one], { ...FIELD, bodies: [bodyOf(one), face], fixed: [] }, new Map());
+    expect(rects([one], placed).map((rect) => overlap(rect, face))).toEqual([0]);
+  });
+
+  it('keep away from the names of sectors', () => {
+    const sector = request('s', 800, 600, { kind: 'sector', topY: 577, width: 90, height: 18, priority: 2 });
+    const one = request('a', 800, 500);
+    const [sign, label] = rects([sector, one], solve([sector, one]));
+    if (!sign || !label) throw new Error('a label is missing');
+    expect(overlap({ left: sign.left - 10, right: sign.right + 10, top: sign.top - 10, bottom: sign.bottom + 10 }, label)).toBe(0);
   });
 
   it('that are less important go first if there is no room', () => {
@@ -80,6 +126,28 @@ describe('labels', () => {
     const alone = placeLabels(figures, field, new Map());
     const together = placeLabels([...figures, amount], field, new Map());
     for (const one of figures) expect(together.get(one.id)).toEqual(alone.get(one.id));
+  });
+
+  it('have a line to their figure only if they are not right beside it', () => {
+    const one = request('a', 800, 500);
+    const rect = (left: number, top: number): Rect => ({ left, top, right: left + 110, bottom: top + 40 });
+    expect(leaderEnds(one, rect(745, 505))).toBeNull();
+    expect(leaderEnds(one, rect(833, 420))).toBeNull();
+    expect(leaderEnds(one, rect(745, 540))).toEqual({ x1: 800, y1: 540, x2: 800, y2: 500 });
+    expect(leaderEnds(one, rect(745, 300))).toEqual({ x1: 800, y1: 340, x2: 800, y2: 380 });
+    expect(leaderEnds(one, rect(900, 420))).toEqual({ x1: 900, y1: 440, x2: 828, y2: 440 });
+  });
+
+  it('name everyone of a few; of many the first level, trouble, newcomers and the selected lineage', () => {
+    const cast = new Cast();
+    const conditions: readonly Condition[] = ['works', 'waits', 'done', 'cancelled', 'ran_dry', 'failed', 'refused'];
+    const figures = [figure('1', null), figure('1.1', 'forge'), ...conditions.map((condition, i) => figure(`1.1.${i + 1}`, 'forge', { condition }))];
+    cast.update({ now: 0, figures, banners: [], beats: [], selected: null });
+    expect(cast.actors.every((actor) => isNamed(actor, 'few'))).toBe(true);
+    const named = cast.actors.filter((actor) => isNamed(actor, 'many')).map(({ figure: { id, condition } }) => (id.length > 3 ? condition : id));
+    expect(named).toEqual(['1', '1.1', 'ran_dry', 'failed', 'refused']);
+    cast.update({ now: 0, figures, banners: [], beats: [], selected: '1.1' });
+    expect(cast.actors.every((actor) => isNamed(actor, 'many'))).toBe(true);
   });
 
   it('say sums in sat', () => {

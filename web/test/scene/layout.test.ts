@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RINGS_MAX, STEP, layOut, newSlotMemory, zoneOf } from '../../src/scene/layout';
+import { PORTAL_RADIUS, STAIR_WIDTH, RINGS_MAX, STEP, layOut, newSlotMemory, zoneOf } from '../../src/scene/layout';
 import type { Layout } from '../../src/scene/layout';
 import { SECTORS } from '../../src/scene/palette';
 import type { Figure } from '../../src/stage';
@@ -83,7 +83,24 @@ describe('layout', () => {
   it('opens portals on the terrace of the figure, not on top of others', () => {
     const figures = tree(60, 5);
     const layout = layOut(figures, newSlotMemory());
-    for (const [id, door] of layout.doors) expect(door.y).toBe(layout.places.get(id)?.y);
+    expect(layout.doors.size).toBe(figures.length);
+    for (const [id, door] of layout.doors) {
+      expect(door.y).toBe(layout.places.get(id)?.y);
+      for (const [other, place] of layout.places) {
+        if (other !== id && place.ring === door.ring) expect(Math.hypot(place.x - door.x, place.z - door.z)).toBeGreaterThanOrEqual(1.3);
+      }
+    }
+  });
+
+  it('keeps portals off the stairs where there is room', () => {
+    const figures = [figure('1', null), figure('1.1', 'forge'), figure('1.1.1', 'forge'), figure('1.1.1.1', 'forge'), figure('1.1.1.2', 'forge')];
+    const layout = layOut(figures, newSlotMemory());
+    for (const one of figures.slice(1)) {
+      const door = layout.doors.get(one.id);
+      const away = Math.abs((door?.angle ?? 0) - (SECTORS.forge.degrees * Math.PI) / 180);
+      const toStairs = (Math.PI / 6 - away) * (door?.radius ?? 0) - STAIR_WIDTH / 2;
+      expect(toStairs, one.id).toBeGreaterThanOrEqual(PORTAL_RADIUS - 0.06);
+    }
   });
 
   it('folds levels deeper than the last ring into it', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { coinAt, coinCount, crackAt, flightCurve, newCurve, pointOn, portalAt, scrollAt, threadCurve, walkAt } from '../../src/scene/motion';
+import type { Point } from '../../src/scene/motion';
 import { BEAT_MS } from '../../src/stage';
 
 describe('portals', () => {
@@ -49,6 +50,15 @@ describe('curves', () => {
     const flight = pointOn(flightCurve(from, to, newCurve()), 0.5, { x: 0, y: 0, z: 0 });
     expect(flight.y - thread.y).toBeGreaterThan(0.4);
     expect(flight.y - thread.y).toBeLessThan(1.2);
+  });
+
+  it('between others pass above the root, and leave their height if they pass beside it', () => {
+    const middle = (a: Point, b: Point): Point => pointOn(threadCurve(a, b, newCurve()), 0.5, { x: 0, y: 0, z: 0 });
+    const left = { x: -6, y: 1, z: 0.5 };
+    expect(middle(left, { x: 6, y: 0, z: -0.5 }).y).toBeCloseTo(3.9);
+    expect(middle(left, { x: 6, y: 0, z: 6 }).y).toBeLessThan(3);
+    // A thread of the root itself is low.
+    expect(middle({ x: 0, y: 3, z: 0 }, { x: 3, y: 1, z: 0 }).y).toBeLessThan(3.6);
   });
 
   it('begin and end at the emblems', () => {
