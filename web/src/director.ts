@@ -29,7 +29,6 @@ export class Director {
   #replay: ReplayPlan | null = null;
   #selected: string | null = null;
   readonly #unfolded = new Set<string>();
-  readonly #folded = new Set<string>();
   /** Counts the changes of what is folded. */
   #folds = 0;
   #cast: readonly CastMember[] | null = null;
@@ -115,23 +114,8 @@ export class Director {
 
   /** Shows the hires of a figure with a banner. */
   unfold(id: string): void {
-    this.#folded.delete(id);
     this.#unfolded.delete(id);
     this.#unfolded.add(id);
-    this.#folds += 1;
-  }
-
-  /** Folds all below a figure into a banner. */
-  fold(id: string): void {
-    this.#unfolded.delete(id);
-    this.#folded.add(id);
-    this.#folds += 1;
-  }
-
-  /** Folds as if nobody had folded or unfolded anything. */
-  resetFolds(): void {
-    this.#unfolded.clear();
-    this.#folded.clear();
     this.#folds += 1;
   }
 
@@ -177,7 +161,7 @@ export class Director {
       this.#crowd = null;
     }
     if (this.#crowd?.key === key) return this.#crowd.crowd;
-    const choice = { unfolded: this.#unfolded, folded: this.#folded, zones: this.#zones, isLive };
+    const choice = { unfolded: this.#unfolded, zones: this.#zones, isLive };
     const crowd = crowdAt(log, log.moment(cursor), choice);
     this.#crowd = { key, crowd };
     return crowd;

@@ -14,8 +14,6 @@ const REFUSED_MAX = 3;
 export interface Choice {
   /** Banners that a person unfolded, the oldest first. */
   readonly unfolded: ReadonlySet<string>;
-  /** Figures whose hires a person folded. */
-  readonly folded: ReadonlySet<string>;
   readonly zones: (agent: string) => Zone;
   /** Whether agents are shown with what they do at this moment. */
   readonly isLive: boolean;
@@ -45,7 +43,6 @@ interface Node {
 /** The figures of the newest request: each request has the hall to itself. */
 export function crowdAt(log: SessionLog, moment: Moment, choice: Choice): Crowd {
   const { nodes, places } = nodesAt(log, moment);
-  for (const id of choice.folded) hideBelow(nodes, places.get(id) ?? -1);
   foldAway(nodes, places, choice);
   return drawn(nodes, places, (node) => figureOf(node, log, moment, choice));
 }
