@@ -59,11 +59,11 @@ export function statusLine(contract: TreeContract, spent: number, report: string
   const { granted } = contract.money;
   switch (contract.state) {
     case 'works':
-      return `${satsUp(spent)} of ${satsDown(granted)} sat`;
+      return `${satsUp(spent)} of ${satsDown(granted)} spent`;
     case 'waits':
       return waitsBriefly(contract.waits_for);
     case 'done':
-      return contract.report?.accepted === false ? `not accepted, ${satsUp(spent)} sat` : `reported, ${satsUp(spent)} sat`;
+      return contract.report?.accepted === false ? `not accepted, ${satsUp(spent)} sat spent` : `reported, ${satsUp(spent)} sat spent`;
     case 'ran_dry':
       return `${ranOut(contract)} at ${satsUp(spent)} sat`;
     case 'failed':

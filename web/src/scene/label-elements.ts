@@ -52,7 +52,7 @@ export function figureLabel(figure: Figure, look: Look, theme: Theme, size: Labe
   const emblem: EmblemName = isRoot ? 'star' : SECTORS[zoneOf(figure)].emblem;
   const color = inkOn(theme, isRoot ? COLOR.lantern : SECTORS[zoneOf(figure)].color);
   element.append(line('label-name', icon(emblemPath(emblem), 14, color), figure.name === '' ? 'unnamed' : figure.name));
-  const status = look === 'arrives' ? 'steps out' : figure.status;
+  const status = look === 'arrives' ? 'arrives' : figure.status;
   if (status !== '') {
     const row = line('label-status', icon(LOOK_PATHS[look], 12, null), status);
     row.style.color = LOOK_TEXT[theme][look];

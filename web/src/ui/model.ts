@@ -150,7 +150,7 @@ export function isAtWork(view: SessionView | null): boolean {
 export function countLooks(rows: readonly AgentView[], steppingOut: ReadonlySet<string>): Map<Look, number> {
   const counts = new Map<Look, number>();
   for (const row of rows) {
-    const look: Look = steppingOut.has(row.id) && row.isLive ? 'steps_out' : row.look;
+    const look: Look = steppingOut.has(row.id) && row.isLive ? 'arrives' : row.look;
     counts.set(look, (counts.get(look) ?? 0) + 1);
   }
   return counts;

@@ -29,7 +29,7 @@ type Open = { readonly kind: 'order'; readonly order: Order; readonly id: string
 
 const TAB_WORDS: Readonly<Record<Tab, string>> = { tree: 'Tree', details: 'Details', ledger: 'Ledger', answer: 'Answer' };
 const LEDGER_MS = 1500;
-const LOOKS: readonly Look[] = ['works', 'waits', 'steps_out', 'done', 'ran_dry', 'failed', 'cancelled', 'refused'];
+const LOOKS: readonly Look[] = ['works', 'waits', 'arrives', 'done', 'ran_dry', 'failed', 'cancelled', 'refused'];
 
 /** Draws again after each change of the store, at most once for each frame. */
 function useStore(store: SessionStore): void {

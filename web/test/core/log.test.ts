@@ -24,16 +24,16 @@ test('status_lines_say_what_a_contract_has_come_to', () => {
   };
   expect(line('1')).toBe('waits for 6');
   const ask = script.ask('1.6', { model: { upto: 1, hears: [], tokens: 1, max_tokens: 1, turn: 'next' } }, 500);
-  expect(line('1.6')).toBe('0 of 1 sat');
+  expect(line('1.6')).toBe('0 of 1 spent');
   script.fact('1.6', { answered: { id: ask, answer: 'lost', cost: 'unknown' } });
-  expect(line('1.6')).toBe('0.5 of 1 sat');
+  expect(line('1.6')).toBe('0.5 of 1 spent');
   script.close('1.1');
   script.close('1.2', 'spent it all', { exhausted: 'purse' });
   script.close('1.3', 'the wrong\n\nkey  was used', 'failed');
   script.close('1.4', '', 'failed');
   script.close('1.5', 'stop', 'cancelled');
   expect(['1.1', '1.2', '1.3', '1.4', '1.5'].map(line)).toEqual([
-    'reported, 0 sat', 'ran dry at 0 sat', 'failed: the wrong key was used', 'failed', 'cancelled at 0 sat',
+    'reported, 0 sat spent', 'ran dry at 0 sat', 'failed: the wrong key was used', 'failed', 'cancelled at 0 sat',
   ]);
   expect(line('1')).toBe('waits for 1');
 });
