@@ -134,13 +134,17 @@ new_sessions_per_minute = 1000
     throw new Error(`the session did not get there: ${JSON.stringify([...states])}`);
   }
 
-  /** Opens a page of the program. `pixelRatio`: how many pixels the hall has for each CSS pixel, each way. */
-  async page(path: string, width: number, height: number, pixelRatio: number): Promise<{ page: Page; faults: Faults }> {
+  /**
+   * Opens a page of the program. `pixelRatio`: how many pixels the hall has for each CSS pixel, each way. If its time stands, it moves
+   * only when the test moves it.
+   */
+  async page(path: string, width: number, height: number, pixelRatio: number, time: 'runs' | 'stands'): Promise<{ page: Page; faults: Faults }> {
     if (this.#browser === null) throw new Error('the studio has not started');
     const { page, faults } = await open(this.#browser, this.origin, 'about:blank', { viewport: { width, height }, deviceScaleFactor: pixelRatio });
-    // A test can stop the time of the page. All timers must belong to this clock, so it comes before the page.
-    await page.clock.install();
+    // All timers must belong to the clock of the test, so it comes before the page.
+    if (time === 'stands') await page.clock.install();
     await page.goto(this.origin + path);
+    if (time === 'stands') await page.clock.pauseAt(Date.now() + 1000);
     return { page, faults };
   }
 }
