@@ -142,9 +142,11 @@ new_sessions_per_minute = 1000
     if (this.#browser === null) throw new Error('the studio has not started');
     const { page, faults } = await open(this.#browser, this.origin, 'about:blank', { viewport: { width, height }, deviceScaleFactor: pixelRatio });
     // All timers must belong to the clock of the test, so it comes before the page.
-    if (time === 'stands') await page.clock.install();
+    if (time === 'stands') {
+      await page.clock.install();
+      await page.clock.pauseAt(Date.now() + 60_000);
+    }
     await page.goto(this.origin + path);
-    if (time === 'stands') await page.clock.pauseAt(Date.now() + 1000);
     return { page, faults };
   }
 }
