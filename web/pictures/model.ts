@@ -125,7 +125,7 @@ export class Model {
     const part = this.#parts.get(number);
     if (part === undefined || (part.end === 'fails' && turn >= readsOf(part))) {
       response.writeHead(400, { 'content-type': 'application/json' });
-      return void response.end('{"error":{"message":"no such file","type":"invalid_request_error"}}');
+      return void response.end('{"error":{"message":"no such file"}}');
     }
     const said = reply(part, number, turn);
     if (said === null) this.#silent.add(number);

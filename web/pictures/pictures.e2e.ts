@@ -231,9 +231,9 @@ async function comeNear(page: Page, id: string): Promise<void> {
   const boxes = await page.evaluate(() => window.hall.boxes);
   const [root, portal] = [boxes?.figures['1'], boxes?.portals[id]];
   if (root === undefined || portal === undefined) throw new Error(`the portal of ${id} is not drawn`);
-  const at = { x: (root.x + portal.x + (root.width + portal.width) / 2) / 2, y: root.y - 12 };
+  const at = { x: (root.x + portal.x + (root.width + portal.width) / 2) / 2, y: root.y - 90 };
   await page.mouse.move(at.x, at.y);
-  for (const way of [300, 50]) await page.mouse.wheel(0, -way);
+  for (const way of [230, 40]) await page.mouse.wheel(0, -way);
   await page.mouse.down();
   await page.mouse.move(at.x, at.y - 115, { steps: 4 });
   await page.mouse.up();
