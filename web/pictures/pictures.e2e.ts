@@ -45,12 +45,10 @@ async function settled(page: Page, figures: number, time: 'runs' | 'stands' = 'r
   }
 }
 
-/** The hall alone, over the whole page. */
+/** The hall alone, over the whole page, as its button shows it. */
 async function fillPage(page: Page): Promise<void> {
-  await page.locator('.stage').evaluate(async (stage) => {
-    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-    await stage.requestFullscreen();
-  });
+  await page.getByRole('button', { name: 'Only the hall, on the full screen' }).click();
+  await page.evaluate(() => document.activeElement instanceof HTMLElement && document.activeElement.blur());
   await until(page, (width) => document.querySelector('canvas')?.clientWidth === width, WIDTH);
 }
 

@@ -166,6 +166,7 @@ export function SessionScreen({ store }: { store: SessionStore }) {
               <Sign name="frame" />
             </button>
           )}
+          {is3d && <FullScreen />}
           {!isPhone && <ModeSwitch />}
           <ThemeSwitch />
         </div>
@@ -288,6 +289,25 @@ function Panel({ tabs, tab, onTab, hasNew, children }: { tabs: readonly Tab[]; t
         {children}
       </div>
     </aside>
+  );
+}
+
+/** A button that shows the hall alone, on the full screen. */
+function FullScreen() {
+  const [isFull, setIsFull] = useState(document.fullscreenElement !== null);
+  useEffect(() => {
+    const note = () => setIsFull(document.fullscreenElement !== null);
+    document.addEventListener('fullscreenchange', note);
+    return () => document.removeEventListener('fullscreenchange', note);
+  }, []);
+  if (!document.fullscreenEnabled) return null;
+  const words = isFull ? 'Leave the full screen' : 'Only the hall, on the full screen';
+  // A browser may refuse. Then the page stays as it is.
+  const toggle = () => void (isFull ? document.exitFullscreen() : document.querySelector('.stage')?.requestFullscreen())?.catch(() => undefined);
+  return (
+    <button type="button" class="small icon-button" aria-label={words} title={words} aria-pressed={isFull} onClick={toggle}>
+      <Sign name="full" />
+    </button>
   );
 }
 

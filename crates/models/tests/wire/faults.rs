@@ -198,12 +198,12 @@ async fn silence_ends_an_attempt_before_and_within_a_stream() {
 
 #[tokio::test]
 async fn pings_and_comments_extend_the_time_limit_and_half_events_do_not() {
-    let idle = |endpoint: &mut Endpoint| endpoint.timeouts.idle = Duration::from_millis(400);
+    let idle = |endpoint: &mut Endpoint| endpoint.timeouts.idle = Duration::from_millis(1500);
     let ping = named(&[json!({"type": "ping"})]) + ": still here\n";
     let head = answer(200, "", named(&anthropic::hello()[..1]));
     let rest = Step::Send(named(&anthropic::hello()[1..]).into_bytes());
     // Each ping takes about 100 ms, and all pings together take much longer than the limit.
-    let pings: String = ping.repeat(10);
+    let pings: String = ping.repeat(40);
     let script = vec![vec![head, Step::Drip(pings.into_bytes(), Duration::from_millis(2)), rest]];
     check_hello(ask_with(Wire::Anthropic, script, idle).await.attempt);
 
