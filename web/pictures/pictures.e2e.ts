@@ -212,6 +212,8 @@ test('ten agents in every state while a portal opens, near, by night and by day'
   await playMoment([near.page, night.page, day.page], { '1': '1.4' }, '1.1.1.1', () => comeNear(near.page, '1.4'));
   checkAll(await take(night.page, '3-ten', 'stands'), NIGHT, 40);
   checkAll(await take(day.page, '4-day', 'stands'), DAY, 40);
+  // A moment later the coins are past those who stand on the way.
+  await advance(near.page, 200);
   const close = await take(near.page, '2-portals', 'stands');
   checkLook(close, NIGHT);
   checkLabels(close);

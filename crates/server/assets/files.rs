@@ -10,6 +10,6 @@
     File { name: "assets/licences.txt", hash: "c902c2d570035144", gzip: include_bytes!("licences.txt.gz"), plain: OnceLock::new() },
     File { name: "assets/scene.css", hash: "02635b8b701a89b4", gzip: include_bytes!("scene.css.gz"), plain: OnceLock::new() },
     File { name: "assets/scene.js", hash: "523152f899735776", gzip: include_bytes!("scene.js.gz"), plain: OnceLock::new() },
-    File { name: "assets/session_page.js", hash: "b554fb498a23cba3", gzip: include_bytes!("session_page.js.gz"), plain: OnceLock::new() },
+    File { name: "assets/session_page.js", hash: "7244bc32f5bf97a1", gzip: include_bytes!("session_page.js.gz"), plain: OnceLock::new() },
     File { name: "index.html", hash: "c84784d8cd3a3111", gzip: include_bytes!("index.html.gz"), plain: OnceLock::new() },
 ]

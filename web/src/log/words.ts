@@ -67,7 +67,7 @@ export function statusLine(contract: TreeContract, spent: number, report: string
     case 'ran_dry':
       return `${ranOut(contract)} at ${satsUp(spent)} sat`;
     case 'failed':
-      return report === null || report.trim() === '' ? 'failed' : `failed: ${firstWords(report.replace(FROM_PROVIDER, ''))}`;
+      return report === null || report.trim() === '' ? 'failed' : `failed: ${firstWords(report.replace(FROM_PROVIDER, '').replace(ADVICE, ''))}`;
     case 'cancelled':
       return `cancelled at ${satsUp(spent)} sat`;
   }
@@ -75,6 +75,9 @@ export function statusLine(contract: TreeContract, spent: number, report: string
 
 /** Which provider failed, before why: a label has no room for it. `crates/agent/src/model.rs` has the words. */
 const FROM_PROVIDER = /^(?:\S+ refused|\S+ can't be reached|did not get a complete reply from \S+|the prompt is too long for \S+): (?:HTTP \d+: )?/u;
+
+/** What a person can do about a failure, after what happened. */
+const ADVICE = /\. What to do: [\s\S]*$/u;
 
 function waitsBriefly(waits: readonly Waits[]): string {
   const hires = waits.filter((wait) => wait.kind === 'hire').length;

@@ -44,6 +44,7 @@ test('a_label_says_why_a_contract_failed_and_not_which_provider_said_so', () => 
     return log.status(log.newest().get('1')!, log.newest());
   };
   expect(line('scripted refused: HTTP 401: the key is wrong')).toBe('failed: the key is wrong');
+  expect(line('scripted refused: HTTP 401: the key is wrong. What to do: set another one')).toBe('failed: the key is wrong');
   expect(line("openai-eu can't be reached: no route to host")).toBe('failed: no route to host');
   expect(line('did not get a complete reply from scripted: the reply broke off')).toBe('failed: the reply broke off');
   expect(line('the prompt is too long for scripted: HTTP 400: 9 of 8 tokens')).toBe('failed: 9 of 8 tokens');
