@@ -188,7 +188,7 @@ fn work_of_a_team_that_is_not_offered_any_more_can_be_cancelled_and_its_money_pa
     let config = house.read_config().replace("[offers.crew]", "[offers.others]");
     house.write_config(&config);
     let server = Server::start_unbilled_at(&house, &address);
-    assert_eq!(session.state()["state"], "stopped");
+    wait_for("the end of the start", || (session.state()["state"] == "stopped").then_some(()));
     session.post("requests", &json!({"task": "When?"})).expect_problem(409, "team_gone");
     session.post("message", &json!({"text": "Hello?"})).expect_problem(409, "team_gone");
     session.post("stop", &json!({})).expect(202);
