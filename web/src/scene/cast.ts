@@ -6,7 +6,7 @@ import { HOME_AZIMUTH, layOut, newSlotMemory } from './layout';
 import type { Apron, Layout, Place, SlotMemory } from './layout';
 import { crackAt, portalAt, smooth, walkAt } from './motion';
 import type { Point } from './motion';
-import type { Look } from './palette';
+import type { Look } from '../looks';
 import { POSE_TOP } from './robe';
 import type { Detail, Pose } from './robe';
 

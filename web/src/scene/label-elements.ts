@@ -1,10 +1,11 @@
 // The HTML of labels. Text comes from models and strangers: it is set with `textContent` only.
 
 import type { Banner, Condition, Figure, Theme, Zone } from '../stage';
-import { LOOK_PATHS, emblemPath } from './emblems';
+import { emblemPath } from './emblems';
 import { zoneOf } from './layout';
 import { COLOR, LOOK_TEXT, SECTORS } from './palette';
-import type { EmblemName, Look } from './palette';
+import { LOOK_PATHS, type Look } from '../looks';
+import type { EmblemName } from './palette';
 
 export const SVG = 'http://www.w3.org/2000/svg';
 /** Longer text is cut before the browser lays it out; the ellipsis comes from CSS. */

@@ -1,6 +1,7 @@
 // Colours, light and sectors of the hall. No three.js here: the labels
 // and the tests use this file, too.
 
+import type { Look } from '../looks';
 import type { Condition, Theme, Zone } from '../stage';
 
 export const COLOR = {
@@ -95,9 +96,6 @@ export const THEMES: Readonly<Record<Theme, ThemeLook>> = {
     vignette: 0.05,
   },
 };
-
-/** The look of a figure: a condition, or a figure that is in its portal at this moment. */
-export type Look = Condition | 'arrives';
 
 /** Text colours of the line under the name. Each has a contrast of at least 4.5 to 1 with the label's background. */
 export const LOOK_TEXT: Readonly<Record<Theme, Readonly<Record<Look, string>>>> = {

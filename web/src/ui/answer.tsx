@@ -4,7 +4,8 @@ import { isolated } from '../log';
 import { satDigits, sats } from '../money';
 import type { Ledger, RequestView, SessionView, TextRef } from '../wire';
 import { TextOf } from './details';
-import { LookBadge, LOOK_WORDS, ZoneGlyph, type Look } from './icons';
+import { LookBadge, LOOK_WORDS, ZoneGlyph } from './icons';
+import type { Look } from '../looks';
 import { Bill } from './ledger';
 import type { AgentView } from './model';
 

@@ -1,11 +1,11 @@
 // The rows of the 2D view, made from the state at the cursor. A row of a contract that did not change is the same object as
 // before, so that a list of 10,000 is cheap to bring up to date.
+import type { Look } from '../looks';
 import { isolated, listed, waitsWords, type Moment, type SessionLog } from '../log';
 import { satsDown, satsUp } from '../money';
 import type { Zone } from '../stage';
 import type { Amounts, Path, SessionView, TreeContract } from '../wire';
 import { zonesOf } from '../zones';
-import type { Look } from './icons';
 import type { TreeNode } from './rows';
 
 export interface Wanted {
