@@ -9,7 +9,8 @@ const FIRST_VIEW_BYTES_MAX = 120_000;
 const SCENE_BYTES_MAX = 230_000;
 const DRAW_CALLS_MAX = 80;
 const TRIANGLES_MAX = 500_000;
-/** The target is 4 ms, which docs/hall.md has. A busy machine is slower, and this is no benchmark: only a much slower scene fails. */
+/** A busy machine is slower than the target, and this is no benchmark: only a much slower scene fails. */
+const UPDATE_MS_TARGET = 4;
 const UPDATE_MS_MAX = 12;
 const FRAME_MS = 120_000;
 
@@ -82,10 +83,13 @@ beforeAll(async () => {
   const note = (count: number): void => void places.set(count, script.frames.length - 1);
   for (let lead = 1; lead <= 4; lead += 1) script.hire(`1.${lead}`, `lead-${lead}`, `part ${lead}`);
   note(5);
+  const pathOf = (count: number): string => `1.${1 + (count % 4)}.${Math.floor((count - 2) / 4)}`;
   for (let count = 6; count <= 1000; count += 1) {
-    script.hire(`1.${1 + (count % 4)}.${Math.floor((count - 2) / 4)}`, `worker-${count % 9}`, `piece ${count}`);
+    script.hire(pathOf(count), `worker-${count % 9}`, `piece ${count}`);
     if (count === 100) note(count);
   }
+  // Trouble is named: there are as many labels as there can be.
+  for (let count = 20; count <= 1000; count += 20) script.close(pathOf(count), 'no such file', 'failed');
   note(1000);
   const link = await peer.serve(script.session());
   opened = await open(browser, peer.origin, '/?view=2d', { viewport: { width: 920, height: 480 } });
@@ -137,7 +141,7 @@ interface MeasuredFrame {
   readonly ms: number;
 }
 
-/** How far the wheel turns. After a large turn, labels look for new places: on a fast machine that is one frame of ten. */
+/** How far the wheel turns. After a large turn, labels look for new places, a step in each frame. */
 const TURN = { small: 1, large: 40 } as const;
 
 /** Moves the camera by the wheel, and measures the frames that this draws. */
@@ -188,14 +192,19 @@ test('a thousand unfolded figures are cheap to draw', async () => {
   const many = await frames(page, 15, 'small');
   const drawCalls = Math.max(...many.map(({ stats }) => stats.drawCalls));
   const triangles = Math.max(...many.map(({ stats }) => stats.triangles));
-  // Other programs on the machine make single rounds slower, and none faster.
-  let updateMs = median(many.map(({ stats }) => stats.updateMs));
-  for (let rounds = 1; rounds < 5 && updateMs > UPDATE_MS_MAX; rounds += 1) updateMs = Math.min(updateMs, median((await frames(page, 15, 'small')).map(({ stats }) => stats.updateMs)));
-  const solvedMs = median((await frames(page, 3, 'large')).map(({ stats }) => stats.updateMs));
-  console.log(`1,000 figures: ${drawCalls} draw calls, ${triangles} triangles, update ${updateMs.toFixed(1)} ms, ${solvedMs.toFixed(1)} ms with new places for labels`);
+  // Other programs on the machine make single rounds slower, and none faster. The frames above were the first with this many figures.
+  const updateMs = async (turn: keyof typeof TURN): Promise<number> => {
+    let best = Infinity;
+    for (let rounds = 0; rounds < 5 && best > UPDATE_MS_TARGET; rounds += 1) best = Math.min(best, median((await frames(page, 15, turn)).map(({ stats }) => stats.updateMs)));
+    return best;
+  };
+  const times = { still: await updateMs('small'), moving: await updateMs('large') };
+  const labels = await page.evaluate(() => Object.keys(window.hall.boxes?.labels ?? {}).length);
+  console.log(`1,000 figures, ${labels} labels: ${drawCalls} draw calls, ${triangles} triangles, update ${times.still.toFixed(1)} ms, ${times.moving.toFixed(1)} ms while labels look for places`);
+  expect(labels).toBeGreaterThan(10);
   expect(drawCalls).toBeLessThanOrEqual(DRAW_CALLS_MAX);
   expect(triangles).toBeLessThanOrEqual(TRIANGLES_MAX);
-  expect(updateMs).toBeLessThanOrEqual(UPDATE_MS_MAX);
+  expect(Math.max(times.still, times.moving)).toBeLessThanOrEqual(UPDATE_MS_MAX);
   expect(faults.list).toEqual([]);
 }, 240_000);
 

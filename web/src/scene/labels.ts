@@ -6,17 +6,27 @@ import type { Actor } from './cast';
 import type { Landmarks } from './hall';
 import { SVG, amountLabel, bannerLabel, figureLabel, sectorLabel } from './label-elements';
 import type { LabelSize } from './label-elements';
-import { overlap, placeLabels } from './label-solver';
-import type { Body, LabelRequest, Placement, Rect } from './label-solver';
+import { placeLabelsInSteps } from './label-solver';
+import type { Body, LabelRequest, Placement } from './label-solver';
 import type { Projector, ScreenPoint } from './projector';
+import { overlap } from './rect';
+import type { Rect } from './rect';
 import type { Amount } from './traffic';
 import { ZONES } from './palette';
 
+/** How many figures are named at most, and how much of the picture their labels may cover: more of them hide what they name. */
 const LABELS_MAX = 48;
+const LABELS_SHARE_MAX = 0.3;
+/** An average label with the room around it, in square pixels. */
+const LABEL_AREA = 5000;
 /** With more figures than this, labels are smaller. */
 const LARGE_MAX = 14;
 export const SOLVE_AGAIN_MS = 160;
 const MOVED_PIXELS = 3;
+/** With more figures than this, looking for places is spread over several frames. */
+const AT_ONCE_MAX = 200;
+/** The height of a face that can be recognised, with the emblem above it. */
+const FACE_MIN = 14;
 /** A label that is nearer than this to its figure needs no line to it. */
 const LEADER_MIN = 8;
 
@@ -24,13 +34,28 @@ interface Label {
   readonly element: HTMLElement;
   /** Text and look: another key needs another element. */
   readonly key: string;
-  readonly width: number;
-  readonly height: number;
+  width: number;
+  height: number;
   /** A line and the dot at its end. */
   leader: SVGGElement | null;
   request: LabelRequest | null;
   isShown: boolean;
 }
+
+/** A label for this frame. */
+interface Wanted {
+  readonly label: Label;
+  readonly request: LabelRequest;
+}
+
+/** A label whose size may not be known yet. */
+interface Draft {
+  readonly label: Label;
+  readonly request: Omit<LabelRequest, 'width' | 'height'>;
+}
+
+/** When labels want the next update. */
+export type LabelsNext = 'next frame' | 'soon' | 'when something changes';
 
 /** What labels must know about the frame. */
 export interface LabelScene {
@@ -64,9 +89,14 @@ export class Labels {
   private readonly layer = document.createElement('div');
   private readonly lines = document.createElementNS(SVG, 'svg');
   private readonly labels = new Map<string, Label>();
+  private readonly unmeasured: Label[] = [];
   private placements = new Map<string, Placement>();
   private theme: Theme = 'night';
   private solvedAt = Number.NEGATIVE_INFINITY;
+  /** There are labels that the last solution does not know, or room that it did not have. */
+  private isStale = false;
+  /** The calculation that runs, and the labels it began with. */
+  private solving: { readonly wanted: ReadonlyMap<string, Wanted>; readonly steps: ReturnType<typeof placeLabelsInSteps> } | null = null;
   private readonly spot: ScreenPoint = { x: 0, y: 0, depth: 0 };
   private readonly foot: ScreenPoint = { x: 0, y: 0, depth: 0 };
 
@@ -88,53 +118,80 @@ export class Labels {
     for (const label of this.labels.values()) this.remove(label);
     this.labels.clear();
     this.placements.clear();
+    this.solving = null;
     this.solvedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Places the labels. True if they only followed their figures: they want another update soon. */
-  update(scene: LabelScene): boolean {
+  /** Places the labels, and says when they want the next update. */
+  update(scene: LabelScene): LabelsNext {
     const wanted = this.collect(scene);
-    let isChanged = false;
+    if (this.removeOthers(wanted)) this.isStale = true;
+    if ([...wanted.values()].some(({ label }) => !label.request)) this.isStale = true;
+    const isOld = scene.nowMs - this.solvedAt > SOLVE_AGAIN_MS;
+    if (!this.solving && (this.isStale || (isOld && movedBy(wanted) > MOVED_PIXELS))) this.startSolving(wanted, scene);
+    const isSolved = this.solve(scene);
+    const moved = movedBy(wanted);
+    if (isSolved || this.isStale || moved > 0.25) this.place(wanted, scene);
+    if (this.solving || this.isStale) return 'next frame';
+    return moved > MOVED_PIXELS ? 'soon' : 'when something changes';
+  }
+
+  /** Removes the labels that nobody wants any more. True if that makes room for others. */
+  private removeOthers(wanted: ReadonlyMap<string, Wanted>): boolean {
+    let makesRoom = false;
     for (const [id, label] of this.labels) {
       if (wanted.has(id)) continue;
       this.remove(label);
       this.labels.delete(id);
       this.placements.delete(id);
       // The room of an amount stays free: it had only taken what others left.
-      if (!id.startsWith('amount/')) isChanged = true;
+      if (!id.startsWith('amount/')) makesRoom = true;
     }
-    let moved = 0;
-    const requests: LabelRequest[] = [];
-    for (const [id, { label, request }] of wanted) {
-      const before = label.request;
-      if (!before) isChanged = true;
-      else moved = Math.max(moved, Math.abs(before.x - request.x), Math.abs(before.feetY - request.feetY), Math.abs(before.topY - request.topY));
-      this.labels.set(id, label);
-      requests.push(request);
-    }
-    const isOld = scene.nowMs - this.solvedAt > SOLVE_AGAIN_MS;
-    if (isChanged || (moved > MOVED_PIXELS && isOld)) {
-      this.solvedAt = scene.nowMs;
-      this.placements = placeLabels(requests, this.field(scene), this.placements);
-      for (const { label, request } of wanted.values()) label.request = request;
-      this.place(wanted, null, scene);
-      return false;
-    }
-    if (moved > 0.25) this.place(wanted, requests, scene);
-    return moved > MOVED_PIXELS;
+    return makesRoom;
   }
 
-  private collect(scene: LabelScene): Map<string, { label: Label; request: LabelRequest }> {
-    const wanted = new Map<string, { label: Label; request: LabelRequest }>();
-    for (const zone of ZONES) this.wantSector(zone, scene, wanted);
+  private startSolving(wanted: ReadonlyMap<string, Wanted>, scene: LabelScene): void {
+    this.solvedAt = scene.nowMs;
+    this.isStale = false;
+    const requests = [...wanted.values()].map(({ request }) => request);
+    this.solving = { wanted, steps: placeLabelsInSteps(requests, this.field(scene), this.placements) };
+  }
+
+  /** Goes on looking for places: one step in a frame with many figures, to the end otherwise. True when the places are known. */
+  private solve(scene: LabelScene): boolean {
+    if (!this.solving) return false;
+    const { wanted, steps } = this.solving;
+    let step = steps.next();
+    while (!step.done && scene.actors.length <= AT_ONCE_MAX) step = steps.next();
+    if (!step.done) return false;
+    this.solving = null;
+    this.placements = step.value;
+    for (const { label, request } of wanted.values()) label.request = request;
+    return true;
+  }
+
+  private collect(scene: LabelScene): Map<string, Wanted> {
+    const drafts: Draft[] = [];
+    for (const zone of ZONES) this.wantSector(zone, scene, drafts);
     const crowd = scene.actors.length > MANY ? 'many' : 'few';
     const named = scene.actors.filter((actor) => actor.screen.isVisible && isNamed(actor, crowd) && (actor.isPresent || actor.portalOpen > 0.3));
-    if (named.length > LABELS_MAX) named.sort((a, b) => priorityOf(a) - priorityOf(b)).length = LABELS_MAX;
+    const most = Math.max(1, Math.min(LABELS_MAX, Math.floor((scene.width * scene.height * LABELS_SHARE_MAX) / LABEL_AREA)));
+    if (named.length > most) named.sort((a, b) => priorityOf(a) - priorityOf(b)).length = most;
     const size = scene.actors.length > LARGE_MAX ? 'small' : 'large';
-    for (const actor of named) this.wantFigure(actor, size, wanted);
-    for (const banner of scene.stage.banners) this.wantBanner(banner, scene, wanted);
-    for (const amount of scene.amounts) this.wantAmount(amount, scene, wanted);
-    return wanted;
+    for (const actor of named) this.wantFigure(actor, size, drafts);
+    for (const banner of scene.stage.banners) this.wantBanner(banner, scene, drafts);
+    for (const amount of scene.amounts) this.wantAmount(amount, scene, drafts);
+    this.measure();
+    return new Map(drafts.map(({ label, request }) => [request.id, { label, request: { ...request, width: label.width, height: label.height } }]));
+  }
+
+  /** Measures the new labels, all after one another: the browser computes their layout only once. */
+  private measure(): void {
+    for (const label of this.unmeasured) {
+      label.width = label.element.offsetWidth;
+      label.height = label.element.offsetHeight;
+    }
+    this.unmeasured.length = 0;
   }
 
   /** The element for this key: the one there is, or a new one. */
@@ -145,28 +202,29 @@ export class Labels {
     const element = make();
     element.style.visibility = 'hidden';
     this.layer.append(element);
-    const made: Label = { element, key, width: element.offsetWidth, height: element.offsetHeight, leader: null, request: null, isShown: false };
+    const made: Label = { element, key, width: 0, height: 0, leader: null, request: null, isShown: false };
     this.labels.set(id, made);
+    this.unmeasured.push(made);
     return made;
   }
 
-  private wantFigure(actor: Actor, size: LabelSize, wanted: Map<string, { label: Label; request: LabelRequest }>): void {
+  private wantFigure(actor: Actor, size: LabelSize, drafts: Draft[]): void {
     const { figure, screen } = actor;
     const id = `figure/${figure.id}`;
     const key = [figure.name, figure.status, actor.look, figure.zone, size, actor.isRoot].join('\u0000');
     const label = this.labelFor(id, key, () => figureLabel(figure, actor.look, this.theme, size));
     label.element.classList.toggle('label-selected', actor.isSelected);
     const body = bodyRect(actor);
-    wanted.set(id, {
+    drafts.push({
       label,
       request: {
-        id, kind: 'figure', width: label.width, height: label.height, x: screen.x, feetY: body.bottom, topY: body.top,
+        id, kind: 'figure', x: screen.x, feetY: body.bottom, topY: body.top,
         halfWidth: (body.right - body.left) / 2, priority: priorityOf(actor), isPinned: actor.isRoot,
       },
     });
   }
 
-  private wantSector(zone: Zone, scene: LabelScene, wanted: Map<string, { label: Label; request: LabelRequest }>): void {
+  private wantSector(zone: Zone, scene: LabelScene, drafts: Draft[]): void {
     const { foot, top } = scene.landmarks.lamps[zone];
     scene.projector.point(top, this.spot);
     scene.projector.point(foot, this.foot);
@@ -177,30 +235,30 @@ export class Labels {
     const id = `sector/${zone}`;
     const label = this.labelFor(id, zone, () => sectorLabel(zone, this.theme));
     const unit = scene.projector.unit(this.spot.depth);
-    wanted.set(id, {
+    drafts.push({
       label,
       request: {
-        id, kind: 'sector', width: label.width, height: label.height, x: this.spot.x, feetY: this.foot.y + unit * 0.25, topY: this.spot.y,
+        id, kind: 'sector', x: this.spot.x, feetY: this.foot.y + unit * 0.25, topY: this.spot.y,
         halfWidth: unit * 0.5, priority: 2, isPinned: false,
       },
     });
   }
 
-  private wantAmount(amount: Amount, scene: LabelScene, wanted: Map<string, { label: Label; request: LabelRequest }>): void {
+  private wantAmount(amount: Amount, scene: LabelScene, drafts: Draft[]): void {
     scene.projector.point(amount.at, this.spot);
     if (this.spot.depth < 1) return;
     const id = `amount/${amount.key}`;
     const label = this.labelFor(id, String(amount.msat), () => amountLabel(amount.msat, amount.isChange));
-    wanted.set(id, {
+    drafts.push({
       label,
       request: {
-        id, kind: 'amount', width: label.width, height: label.height, x: this.spot.x, feetY: this.spot.y + 20, topY: this.spot.y + 4,
+        id, kind: 'amount', x: this.spot.x, feetY: this.spot.y + 20, topY: this.spot.y + 4,
         halfWidth: 10, priority: 5, isPinned: false,
       },
     });
   }
 
-  private wantBanner(banner: Banner, scene: LabelScene, wanted: Map<string, { label: Label; request: LabelRequest }>): void {
+  private wantBanner(banner: Banner, scene: LabelScene, drafts: Draft[]): void {
     const actor = scene.byId.get(banner.figure);
     if (!actor || !actor.screen.isVisible) return;
     const id = `banner/${banner.figure}`;
@@ -208,10 +266,10 @@ export class Labels {
     const label = this.labelFor(id, key, () => bannerLabel(banner, this.theme));
     const { screen } = actor;
     const height = screen.unit * 1.3;
-    wanted.set(id, {
+    drafts.push({
       label,
       request: {
-        id, kind: 'banner', width: label.width, height: label.height, x: screen.x + screen.unit * 0.85 * actor.scale,
+        id, kind: 'banner', x: screen.x + screen.unit * 0.85 * actor.scale,
         feetY: screen.feetY - screen.unit * 0.4, topY: screen.feetY - height, halfWidth: screen.unit * 0.3, priority: 4, isPinned: false,
       },
     });
@@ -224,7 +282,8 @@ export class Labels {
       if (!screen.isVisible) continue;
       bodies.push({ ...bodyRect(actor), owner: `figure/${figure.id}`, weight: actor.isRoot ? 2.5 : 1 });
       if (!actor.isPresent || figure.condition === 'refused' || figure.condition === 'cancelled') continue;
-      bodies.push({ ...headRect(actor), owner: '', weight: actor.isRoot ? 4 : 2.5 });
+      const head = headRect(actor);
+      if (head.bottom - head.top > FACE_MIN) bodies.push({ ...head, owner: '', weight: actor.isRoot ? 4 : 2.5 });
     }
     for (const zone of ZONES) {
       const { top } = scene.landmarks.lamps[zone];
@@ -257,21 +316,20 @@ export class Labels {
     });
   }
 
-  /** Puts elements where the solution says. `drift`: requests that moved since; labels follow their figures. */
-  private place(wanted: Map<string, { label: Label; request: LabelRequest }>, drift: readonly LabelRequest[] | null, { width, height }: LabelScene): void {
+  /** Puts elements where the solution says. Labels follow figures that have moved since. */
+  private place(wanted: ReadonlyMap<string, Wanted>, { width, height }: LabelScene): void {
     const rects: Rect[] = [];
     for (const [id, { label, request }] of wanted) {
       const placement = this.placements.get(id);
-      let isShown = placement !== undefined;
+      let isShown = false;
       if (placement) {
         const base = label.request ?? request;
-        const x = placement.x + (drift ? request.x - base.x : 0);
-        const y = placement.y + (drift ? request.feetY - base.feetY : 0);
+        const x = placement.x + request.x - base.x;
+        const y = placement.y + request.feetY - base.feetY;
         const rect = { left: x, top: y, right: x + label.width, bottom: y + label.height };
         // Labels that drifted into each other or over the edge wait for the next solution.
-        const isOver = x < 0 || y < 0 || rect.right > width || rect.bottom > height;
-        if (drift && (isOver || rects.some((other) => overlap(other, rect) > 0))) isShown = false;
-        else rects.push(rect);
+        isShown = x >= 0 && y >= 0 && rect.right <= width && rect.bottom <= height && rects.every((other) => overlap(other, rect) === 0);
+        if (isShown) rects.push(rect);
         label.element.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
         this.drawLeader(label, request, rect, isShown && request.kind === 'figure');
       } else this.drawLeader(label, request, null, false);
@@ -322,6 +380,15 @@ export class Labels {
   dispose(): void {
     this.layer.remove();
   }
+}
+
+/** How far labels' figures have moved since the labels got their places, in pixels. */
+function movedBy(wanted: ReadonlyMap<string, Wanted>): number {
+  let moved = 0;
+  for (const { label: { request: before }, request } of wanted.values()) {
+    if (before) moved = Math.max(moved, Math.abs(before.x - request.x), Math.abs(before.feetY - request.feetY), Math.abs(before.topY - request.topY));
+  }
+  return moved;
 }
 
 function isInside(rect: Rect, x: number, y: number): boolean {

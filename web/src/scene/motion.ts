@@ -114,6 +114,11 @@ export function newCurve(): Curve {
   return { a: point(), b: point(), c: point(), d: point() };
 }
 
+/** The length of a vector. `Math.hypot` takes several times as long, which counts with a thousand threads. */
+export function lengthOf(x: number, y: number, z: number): number {
+  return Math.sqrt(x * x + y * y + z * z);
+}
+
 function setPoint(point: Point, x: number, y: number, z: number): void {
   point.x = x;
   point.y = y;
@@ -126,18 +131,19 @@ const ROOT_TOP = 3.9;
 
 /** The height of both handles, at least `top`, with which a curve between two others passes above the root. */
 function aboveRoot(from: Point, to: Point, top: number): number {
-  const isAtRoot = (end: Point): boolean => Math.hypot(end.x, end.z) < ROOT_REACH;
+  const isAtRoot = (end: Point): boolean => lengthOf(end.x, 0, end.z) < ROOT_REACH;
   if (isAtRoot(from) || isAtRoot(to)) return top;
-  const [dx, dz] = [to.x - from.x, to.z - from.z];
+  const dx = to.x - from.x;
+  const dz = to.z - from.z;
   const along = clamp(-(from.x * dx + from.z * dz) / Math.max(1e-6, dx * dx + dz * dz), 0, 1);
-  if (Math.hypot(from.x + dx * along, from.z + dz * along) > ROOT_REACH) return top;
+  if (lengthOf(from.x + dx * along, 0, from.z + dz * along) > ROOT_REACH) return top;
   // In its middle a curve is at an eighth of each end and three eighths of each handle.
   return Math.max(top, (ROOT_TOP - (from.y + to.y) / 8) / 0.75);
 }
 
 /** The curve of a thread from one emblem to another: a low arc. */
 export function threadCurve(from: Point, to: Point, out: Curve): Curve {
-  const distance = Math.hypot(to.x - from.x, to.y - from.y, to.z - from.z);
+  const distance = lengthOf(to.x - from.x, to.y - from.y, to.z - from.z);
   const top = aboveRoot(from, to, Math.max(from.y, to.y) + 0.25 + distance * 0.13);
   const mx = (from.x + to.x) / 2;
   const mz = (from.z + to.z) / 2;
@@ -150,7 +156,7 @@ export function threadCurve(from: Point, to: Point, out: Curve): Curve {
 
 /** The curve of coins and scrolls: 1.0 higher than the threads. */
 export function flightCurve(from: Point, to: Point, out: Curve): Curve {
-  const distance = Math.hypot(to.x - from.x, to.y - from.y, to.z - from.z);
+  const distance = lengthOf(to.x - from.x, to.y - from.y, to.z - from.z);
   const top = aboveRoot(from, to, Math.max(from.y, to.y) + 1.0 + distance * 0.14);
   setPoint(out.a, from.x, from.y, from.z);
   setPoint(out.b, from.x + (to.x - from.x) * 0.2, top, from.z + (to.z - from.z) * 0.2);

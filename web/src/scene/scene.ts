@@ -7,11 +7,11 @@ import { Cast } from './cast';
 import type { Actor } from './cast';
 import type { View } from './framing';
 import { Labels, SOLVE_AGAIN_MS, bodyRect } from './labels';
-import type { Rect } from './label-solver';
 import type { Point } from './motion';
 import { listenToPointer } from './pointer';
 import { Projector } from './projector';
 import type { ScreenPoint } from './projector';
+import type { Rect } from './rect';
 import { QualityChooser } from './quality';
 import { Bodies } from './bodies';
 import { landmarksOf } from './hall';
@@ -246,7 +246,7 @@ class HallView implements HallScene {
   }
 
   private updateLabels(projector: Projector, landmarks: Landmarks, ms: number): void {
-    const isDrifting = this.labels.update({
+    const next = this.labels.update({
       stage: this.stage,
       actors: this.cast.actors,
       byId: this.cast.byId,
@@ -258,7 +258,8 @@ class HallView implements HallScene {
       nowMs: ms,
     });
     clearTimeout(this.labelTimer);
-    if (isDrifting) this.labelTimer = window.setTimeout(() => this.requestFrame(), SOLVE_AGAIN_MS + 20);
+    if (next === 'next frame') this.requestFrame();
+    if (next === 'soon') this.labelTimer = window.setTimeout(() => this.requestFrame(), SOLVE_AGAIN_MS + 20);
   }
 
   private handMoved(): void {

@@ -5,7 +5,8 @@ import { BufferAttribute, BufferGeometry, ShaderMaterial, DoubleSide } from 'thr
 import type { Mesh } from 'three';
 import { InstancedShapes, fill } from './instances';
 import type { SharedUniforms } from './materials';
-import type { Curve, Point } from './motion';
+import { lengthOf } from './motion';
+import type { Curve } from './motion';
 
 /** `position`: share of the way, side (-1 or 1), part (0 body, 1 arrowhead). */
 function ribbon(steps: number): BufferGeometry {
@@ -93,8 +94,8 @@ export interface ThreadLook {
 
 /** The length of the curve, near enough. */
 function curveLength({ a, b, c, d }: Curve): number {
-  const chord = Math.hypot(d.x - a.x, d.y - a.y, d.z - a.z);
-  const handles = Math.hypot(b.x - a.x, b.y - a.y, b.z - a.z) + Math.hypot(c.x - b.x, c.y - b.y, c.z - b.z) + Math.hypot(d.x - c.x, d.y - c.y, d.z - c.z);
+  const chord = lengthOf(d.x - a.x, d.y - a.y, d.z - a.z);
+  const handles = lengthOf(b.x - a.x, b.y - a.y, b.z - a.z) + lengthOf(c.x - b.x, c.y - b.y, c.z - b.z) + lengthOf(d.x - c.x, d.y - c.y, d.z - c.z);
   return (chord + handles) / 2;
 }
 
@@ -144,13 +145,15 @@ export class Threads {
     const length = curveLength(curve);
     const { a, b, c, d } = curve;
     // At its ends, a curve runs at three times the distance of its handle.
-    const first = Math.min(0.4, gapFrom / (3 * Math.hypot(b.x - a.x, b.y - a.y, b.z - a.z)));
-    const last = Math.max(0.5, 1 - gapTo / (3 * Math.hypot(d.x - c.x, d.y - c.y, d.z - c.z)));
+    const first = Math.min(0.4, gapFrom / (3 * lengthOf(b.x - a.x, b.y - a.y, b.z - a.z)));
+    const last = Math.max(0.5, 1 - gapTo / (3 * lengthOf(d.x - c.x, d.y - c.y, d.z - c.z)));
     const { from, to } = look;
     const spare = this.spare;
-    const at = (target: number[], point: Point): number[] => fill(target, point.x, point.y, point.z, 0);
     this.current.add(
-      at(spare[0], a), at(spare[1], b), at(spare[2], c), at(spare[3], d),
+      fill(spare[0], a.x, a.y, a.z, 0),
+      fill(spare[1], b.x, b.y, b.z, 0),
+      fill(spare[2], c.x, c.y, c.z, 0),
+      fill(spare[3], d.x, d.y, d.z, 0),
       fill(spare[4], from[0] ?? 0, from[1] ?? 0, from[2] ?? 0, look.opacity),
       fill(spare[5], to[0] ?? 0, to[1] ?? 0, to[2] ?? 0, look.isDashed ? 1 : 0),
       fill(spare[6], first, last, length, look.width),

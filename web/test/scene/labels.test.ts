@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { overlap, placeLabels } from '../../src/scene/label-solver';
-import type { Body, LabelRequest, Placement, Rect } from '../../src/scene/label-solver';
+import { placeLabels, placeLabelsInSteps } from '../../src/scene/label-solver';
+import type { Body, LabelRequest, Placement } from '../../src/scene/label-solver';
+import { overlap } from '../../src/scene/rect';
+import type { Rect } from '../../src/scene/rect';
 import { Cast } from '../../src/scene/cast';
 import { amountText } from '../../src/scene/label-elements';
 import { isNamed, leaderEnds } from '../../src/scene/labels';
@@ -117,6 +119,18 @@ describe('labels', () => {
     const moved = requests.map((one) => ({ ...one, x: one.x + 2 }));
     const again = placeLabels(moved, { ...FIELD, bodies: moved.map(bodyOf), fixed: [] }, first);
     for (const [id, place] of again) expect(place.candidate).toBe(first.get(id)?.candidate);
+  });
+
+  it('find the same places in steps, of which none is long', () => {
+    const random = randomSequence(4);
+    const requests = Array.from({ length: 48 }, (_, i) => request(`f${i}`, 150 + random() * 1300, 150 + random() * 650, { priority: i }));
+    const steps = placeLabelsInSteps(requests, { ...FIELD, bodies: requests.map(bodyOf), fixed: [] }, new Map());
+    let count = 1;
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) count++;
+    // Two maps, six groups of eight labels, and a round or more.
+    expect(count).toBeGreaterThanOrEqual(9);
+    expect(step.value).toEqual(solve(requests));
   });
 
   it('of amounts push no other label away', () => {
