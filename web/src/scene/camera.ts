@@ -19,6 +19,8 @@ export const HAND_MS = 8000;
 const AZIMUTH_REACH = 75 * DEGREE;
 const ELEVATION_LOW = 12 * DEGREE;
 const ELEVATION_HIGH = 72 * DEGREE;
+/** The camera is near if it has come this much closer than its home view. */
+const NEAR = 0.75;
 /** The living keep this share of the picture free on each side. */
 const MARGIN = 0.12;
 const DAMPING_PER_SECOND = 4.5;
@@ -176,6 +178,11 @@ export class CameraRig {
   /** When the hand's eight seconds end, in the time of `update`; `null` if the hand does not hold the camera. */
   get handEnds(): number | null {
     return this.hand ? this.handUntil : null;
+  }
+
+  /** Whether only a part of the hall is in the picture. */
+  get isNear(): boolean {
+    return this.view.distance < this.home.distance * NEAR;
   }
 
   /** For pictures: a view that stays. */

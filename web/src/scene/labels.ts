@@ -14,7 +14,7 @@ import type { Rect } from './rect';
 import type { Amount } from './traffic';
 import { ZONES } from './palette';
 
-/** How many figures are named at most, and how much of the picture their labels may cover: more of them hide what they name. */
+/** How many of many figures are named at most, and how much of the picture their labels may cover: more of them hide what they name. */
 const LABELS_MAX = 48;
 const LABELS_SHARE_MAX = 0.3;
 /** An average label with the room around it, in square pixels. */
@@ -27,6 +27,8 @@ const MOVED_PIXELS = 3;
 const AT_ONCE_MAX = 200;
 /** The height of a face that can be recognised, with the emblem above it. */
 const FACE_MIN = 14;
+/** How much of that is the emblem, which must stay in sight. */
+const EMBLEM_SHARE = 0.42;
 /** A label that is nearer than this to its figure needs no line to it. */
 const LEADER_MIN = 8;
 
@@ -174,8 +176,9 @@ export class Labels {
     const drafts: Draft[] = [];
     for (const zone of ZONES) this.wantSector(zone, scene, drafts);
     const crowd = scene.actors.length > MANY ? 'many' : 'few';
-    const named = scene.actors.filter((actor) => actor.screen.isVisible && isNamed(actor, crowd) && (actor.isPresent || actor.portalOpen > 0.3));
-    const most = Math.max(1, Math.min(LABELS_MAX, Math.floor((scene.width * scene.height * LABELS_SHARE_MAX) / LABEL_AREA)));
+    const named = scene.actors.filter((actor) => isMostlyIn(actor, scene) && isNamed(actor, crowd) && (actor.isPresent || actor.portalOpen > 0.3));
+    const room = Math.floor((scene.width * scene.height * LABELS_SHARE_MAX) / LABEL_AREA);
+    const most = crowd === 'few' ? MANY : Math.max(1, Math.min(LABELS_MAX, room));
     if (named.length > most) named.sort((a, b) => priorityOf(a) - priorityOf(b)).length = most;
     const size = scene.actors.length > LARGE_MAX ? 'small' : 'large';
     for (const actor of named) this.wantFigure(actor, size, drafts);
@@ -283,7 +286,9 @@ export class Labels {
       bodies.push({ ...bodyRect(actor), owner: `figure/${figure.id}`, weight: actor.isRoot ? 2.5 : 1 });
       if (!actor.isPresent || figure.condition === 'refused' || figure.condition === 'cancelled') continue;
       const head = headRect(actor);
-      if (head.bottom - head.top > FACE_MIN) bodies.push({ ...head, owner: '', weight: actor.isRoot ? 4 : 2.5 });
+      if (head.bottom - head.top < FACE_MIN) continue;
+      const emblem = { ...head, bottom: head.top + (head.bottom - head.top) * EMBLEM_SHARE };
+      bodies.push({ ...head, owner: '', weight: actor.isRoot ? 4 : 2.5 }, { ...emblem, owner: '', weight: 20 });
     }
     for (const zone of ZONES) {
       const { top } = scene.landmarks.lamps[zone];
@@ -380,6 +385,12 @@ export class Labels {
   dispose(): void {
     this.layer.remove();
   }
+}
+
+/** Whether the middle of a figure is in the picture: the name of a figure that is not would be read as another's. */
+function isMostlyIn({ screen: { x, feetY, topY, isVisible } }: Actor, { width, height }: LabelScene): boolean {
+  const middle = (feetY + topY) / 2;
+  return isVisible && x >= 0 && x <= width && middle >= 0 && middle <= height;
 }
 
 /** How far labels' figures have moved since the labels got their places, in pixels. */

@@ -50,6 +50,7 @@ class HallView implements HallScene {
   /** Runs while a frame is measured. */
   private measureTimer = 0;
   private isLost = false;
+  private isNear = false;
   /** How often the page was hidden or shown. */
   private hidings = 0;
   private isDisposed = false;
@@ -182,6 +183,7 @@ class HallView implements HallScene {
     if (this.cast.rootId !== root) this.rig.cut();
     this.rig.setHome(this.cast.layout, this.cast.actors, this.cast.layoutVersion);
     const isMoving = this.rig.update(ms);
+    this.tellNear();
     const projector = new Projector(this.rig.current, this.width, this.height);
     const landmarks = this.landmarksAt(this.cast.apron);
     this.project(projector);
@@ -210,6 +212,12 @@ class HallView implements HallScene {
       if (this.chooser.addFrame(frameMs)) this.requestFrame();
     };
     this.measureTimer = window.setTimeout(look, LOOK_MS);
+  }
+
+  private tellNear(): void {
+    if (this.rig.isNear === this.isNear) return;
+    this.isNear = this.rig.isNear;
+    this.options.onNear(this.isNear);
   }
 
   private landmarksAt(apron: Apron): Landmarks {

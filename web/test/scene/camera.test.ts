@@ -66,6 +66,17 @@ describe('the camera', () => {
     expect(rig.update(14_050)).toBe(false);
   });
 
+  it('knows when the hand has come near, and when it is home again', () => {
+    const { rig } = rigFor(tree(10, 3));
+    rig.update(1000);
+    expect(rig.isNear).toBe(false);
+    rig.zoom(0.6, { x: 0, y: 0 }, 1000);
+    for (let ms = 1000; ms < 3000; ms += 50) rig.update(ms);
+    expect(rig.isNear).toBe(true);
+    for (let ms = 3000; ms < 14_000; ms += 50) rig.update(ms);
+    expect(rig.isNear).toBe(false);
+  });
+
   it('keeps the hand within limits', () => {
     const { rig } = rigFor(tree(10, 3));
     for (let i = 0; i < 50; i++) {
