@@ -234,15 +234,17 @@ async function comeNear(page: Page): Promise<void> {
   const middle = { x: WIDTH / 2, y: HEIGHT / 2 };
   await page.mouse.move(middle.x, middle.y);
   await page.mouse.down();
-  await page.mouse.move(middle.x - 60, middle.y - 92, { steps: 4 });
+  await page.mouse.move(middle.x - 55, middle.y - 90, { steps: 4 });
   await page.mouse.up();
   await advance(page, 1600);
-  const root = (await page.evaluate(() => window.hall.boxes))?.figures['1'];
-  if (root === undefined) throw new Error('the root is not drawn');
-  // What is above the root stays in the picture.
-  await page.mouse.move(root.x + root.width / 2 + 95, 10);
-  for (let turns = 0; turns < 4; turns += 1) await page.mouse.wheel(0, -25);
-  await advance(page, 1600);
+  // The wheel keeps what is under the hand where it is: in at the top and out at the bottom leaves room above.
+  const wheel = async (y: number, turns: number): Promise<void> => {
+    await page.mouse.move(1010, y);
+    for (let rest = Math.abs(turns); rest > 0; rest -= 1) await page.mouse.wheel(0, -25 * Math.sign(turns) * Math.min(1, rest));
+    await advance(page, 1600);
+  };
+  await wheel(10, 5.4);
+  await wheel(HEIGHT - 20, -1.2);
 }
 
 function checkNear(picture: Picture): void {

@@ -8,8 +8,8 @@
     File { name: "assets/inter-latin-400-normal.woff2", hash: "4b6c1b3610d6f6ca", gzip: include_bytes!("inter-latin-400-normal.woff2.gz"), plain: OnceLock::new() },
     File { name: "assets/inter-latin-600-normal.woff2", hash: "7d1172902bbcc2a3", gzip: include_bytes!("inter-latin-600-normal.woff2.gz"), plain: OnceLock::new() },
     File { name: "assets/licences.txt", hash: "c902c2d570035144", gzip: include_bytes!("licences.txt.gz"), plain: OnceLock::new() },
-    File { name: "assets/scene.css", hash: "02635b8b701a89b4", gzip: include_bytes!("scene.css.gz"), plain: OnceLock::new() },
-    File { name: "assets/scene.js", hash: "867da4628a4b2fd3", gzip: include_bytes!("scene.js.gz"), plain: OnceLock::new() },
+    File { name: "assets/scene.css", hash: "98a2cd34aed85838", gzip: include_bytes!("scene.css.gz"), plain: OnceLock::new() },
+    File { name: "assets/scene.js", hash: "72773d5db0de01bb", gzip: include_bytes!("scene.js.gz"), plain: OnceLock::new() },
     File { name: "assets/session_page.js", hash: "9c1634fb7031cbb3", gzip: include_bytes!("session_page.js.gz"), plain: OnceLock::new() },
     File { name: "index.html", hash: "c84784d8cd3a3111", gzip: include_bytes!("index.html.gz"), plain: OnceLock::new() },
 ]

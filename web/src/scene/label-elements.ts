@@ -6,6 +6,7 @@ import { zoneOf } from './layout';
 import { COLOR, LOOK_TEXT, SECTORS } from './palette';
 import { LOOK_PATHS, type Look } from '../looks';
 import type { EmblemName } from './palette';
+import type { Amount } from './traffic';
 
 export const SVG = 'http://www.w3.org/2000/svg';
 /** Longer text is cut before the browser lays it out; the ellipsis comes from CSS. */
@@ -71,9 +72,16 @@ export function sectorLabel(zone: Zone, theme: Theme): HTMLElement {
   return element;
 }
 
-export function amountLabel(msat: number, isChange: boolean): HTMLElement {
+/** `80 sat → tester`. */
+export function amountLabel({ msat, isChange, to }: Amount): HTMLElement {
   const element = box(`label-amount${isChange ? ' label-change' : ''}`);
-  element.textContent = amountText(msat);
+  const sum = document.createElement('span');
+  sum.textContent = to === '' ? amountText(msat) : `${amountText(msat)} →`;
+  const name = document.createElement('span');
+  name.className = 'label-text';
+  name.dir = 'auto';
+  name.textContent = to.slice(0, TEXT_MAX);
+  element.append(sum, name);
   return element;
 }
 

@@ -4,6 +4,8 @@
 import type { CoverageMap } from './coverage-map';
 import { candidates } from './label-candidates';
 import type { Candidate } from './label-candidates';
+import { crosses, leaderOf } from './label-leader';
+import type { Leader } from './label-leader';
 import type { Body, LabelRequest, Placement } from './label-solver';
 import { gapSquared, grown, overlap } from './rect';
 import type { Rect } from './rect';
@@ -39,6 +41,11 @@ const TOUCH = 4;
 /** How much worse it is to cover the own figure than to cover another. */
 const OWN_FACTOR = 1.4;
 
+/** What it costs if the line to a figure passes another label, or lies over other figures, for each of the places looked at. */
+const LEADER_COST = 25;
+const LEADER_LOOKS = 5;
+const LEADER_LOOK_COST = 9;
+
 const NOTHING: Body = { left: 0, top: 0, right: 0, bottom: 0, owner: '', weight: 0 };
 /** What a label that covers a body pays for each square pixel, and for all of the body besides. */
 const COVER_COST = 0.09;
@@ -56,6 +63,7 @@ export class Seat {
   private neighbours: readonly Seat[] = [];
   chosen = 0;
   rect: Rect;
+  private leader: Leader | null = null;
   /** False if nothing has changed around the label since it looked for its cheapest place. */
   private mayMove = true;
   /** The picture of the own figure. */
@@ -69,6 +77,7 @@ export class Seat {
     this.costs = new Float64Array(this.list.length).fill(Number.NaN);
     this.reach = this.reachOf();
     this.rect = this.rectAt(0);
+    this.leader = this.leaderFrom(this.rect);
     if (!request.isPinned) this.moveToBest();
   }
 
@@ -94,10 +103,15 @@ export class Seat {
     return { left: x, top: y, right: x + this.request.width, bottom: y + this.request.height };
   }
 
+  private leaderFrom(rect: Rect): Leader | null {
+    return this.request.kind === 'figure' ? leaderOf(this.request, rect) : null;
+  }
+
   moveTo(candidate: number): void {
     if (candidate === this.chosen) return;
     this.chosen = candidate;
     this.rect = this.rectAt(candidate);
+    this.leader = this.leaderFrom(this.rect);
     this.mayMove = true;
     for (const other of this.neighbours) other.mayMove = true;
   }
@@ -129,7 +143,7 @@ export class Seat {
     if (this.request.kind !== 'figure') return cost;
     // Most places are close to the own figure: it counts exactly, not by cells.
     const onOwn = overlap(rect, this.own) * OWN_FACTOR - sights.partOf(this.own, place);
-    return cost + onOwn * coverDensity(this.own) + this.costOfDoubt(rect);
+    return cost + onOwn * coverDensity(this.own) + this.costOfDoubt(rect) + this.costOfLeader(place);
   }
 
   /** A label nearer to another figure than to its own would be read wrongly. */
@@ -137,6 +151,20 @@ export class Seat {
     const limit = Math.sqrt(gapSquared(rect, this.own)) + DOUBT;
     if (!this.isNear(rect, limit)) return 0;
     return 30 + limit * (this.isNear(rect, limit / 4) ? 1.5 : 0.7);
+  }
+
+  /** A line over another figure seems to end there. */
+  private costOfLeader(place: Rect): number {
+    const leader = this.leaderFrom(place);
+    if (!leader) return 0;
+    const { x1, y1, x2, y2 } = leader;
+    let cost = 0;
+    for (let i = 0; i < LEADER_LOOKS; i++) {
+      const share = (i + 0.5) / LEADER_LOOKS;
+      const [x, y] = [x1 + (x2 - x1) * share, y1 + (y2 - y1) * share];
+      if (this.isNear({ left: x, top: y, right: x, bottom: y }, DOUBT)) cost += LEADER_LOOK_COST;
+    }
+    return cost;
   }
 
   /** Whether another figure is nearer than this to a place. */
@@ -149,12 +177,15 @@ export class Seat {
   /** What other labels add to the cost of a place. A sum above `most` may be too small. */
   private crowding(rect: Rect, most: number): number {
     const wide = grown(rect, ROOM);
+    const leader = this.leaderFrom(rect);
     const isSector = this.request.kind === 'sector';
     let cost = 0;
     for (const other of this.neighbours) {
       const area = overlap(wide, other.rect);
       if (area > 0) cost += 400 + area * 0.3;
       else if (isSector !== (other.request.kind === 'sector') && gapSquared(rect, other.rect) < SECTOR_GAP * SECTOR_GAP) cost += 16;
+      if (leader && crosses(leader, other.rect)) cost += LEADER_COST;
+      if (other.leader && crosses(other.leader, rect)) cost += LEADER_COST;
       if (cost >= most) break;
     }
     return cost;

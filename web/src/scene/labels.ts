@@ -6,6 +6,7 @@ import type { Actor } from './cast';
 import type { Landmarks } from './hall';
 import { SVG, amountLabel, bannerLabel, figureLabel, sectorLabel } from './label-elements';
 import type { LabelSize } from './label-elements';
+import { leaderOf } from './label-leader';
 import { placeLabelsInSteps } from './label-solver';
 import type { Body, LabelRequest, Placement } from './label-solver';
 import type { Projector, ScreenPoint } from './projector';
@@ -29,8 +30,6 @@ const AT_ONCE_MAX = 200;
 const FACE_MIN = 14;
 /** How much of that is the emblem, which must stay in sight. */
 const EMBLEM_SHARE = 0.42;
-/** A label that is nearer than this to its figure needs no line to it. */
-const LEADER_MIN = 8;
 
 interface Label {
   readonly element: HTMLElement;
@@ -251,7 +250,7 @@ export class Labels {
     scene.projector.point(amount.at, this.spot);
     if (this.spot.depth < 1) return;
     const id = `amount/${amount.key}`;
-    const label = this.labelFor(id, String(amount.msat), () => amountLabel(amount.msat, amount.isChange));
+    const label = this.labelFor(id, `${amount.msat}/${amount.to}`, () => amountLabel(amount));
     drafts.push({
       label,
       request: {
@@ -346,7 +345,7 @@ export class Labels {
   }
 
   private drawLeader(label: Label, request: LabelRequest, rect: Rect | null, isWanted: boolean): void {
-    const ends = rect && isWanted ? leaderEnds(request, rect) : null;
+    const ends = rect && isWanted ? leaderOf(request, rect) : null;
     if (!ends) {
       label.leader?.remove();
       label.leader = null;
@@ -424,23 +423,4 @@ export function headRect(actor: Actor): Rect {
   const { emblemX, emblemY, unit } = actor.screen;
   const size = unit * actor.scale;
   return { left: emblemX - size * 0.26, right: emblemX + size * 0.26, top: emblemY - size * 0.24, bottom: emblemY + size * 0.8 };
-}
-
-/** A line from a label to its figure, if the label is not right beside it. */
-export function leaderEnds(request: LabelRequest, rect: Rect): { x1: number; y1: number; x2: number; y2: number } | null {
-  const x = Math.min(rect.right - 10, Math.max(rect.left + 10, request.x));
-  let ends;
-  if (rect.top >= request.feetY - 4) ends = { x1: x, y1: rect.top, x2: request.x, y2: request.feetY };
-  else if (rect.bottom <= request.topY + 3) ends = { x1: x, y1: rect.bottom, x2: request.x, y2: request.topY };
-  else {
-    const isRight = rect.left > request.x;
-    const middle = (rect.top + rect.bottom) / 2;
-    ends = {
-      x1: isRight ? rect.left : rect.right,
-      y1: middle,
-      x2: request.x + (isRight ? 1 : -1) * request.halfWidth,
-      y2: Math.min(request.feetY, Math.max(request.topY, middle)),
-    };
-  }
-  return Math.hypot(ends.x1 - ends.x2, ends.y1 - ends.y2) > LEADER_MIN ? ends : null;
 }

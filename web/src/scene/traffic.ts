@@ -24,6 +24,8 @@ export interface Amount {
   readonly key: string;
   readonly msat: number;
   readonly isChange: boolean;
+  /** The name of the figure that gets it. */
+  readonly to: string;
   readonly at: Point;
 }
 
@@ -94,7 +96,7 @@ export class Traffic {
       if (!from || !to || from === to) continue;
       flightCurve(from.emblem, to.emblem, this.curve);
       if (beat.kind === 'report') this.drawScroll(from, ms / beat.duration, scrollAt(ms, beat.duration));
-      else this.drawCoins(beat.kind, `${beat.kind}/${beat.from}/${beat.to}/${beat.start}`, beat.msat, ms, beat.duration, camera);
+      else if (this.drawCoins(beat.kind, beat.msat, ms, beat.duration, camera)) this.addAmount(beat, to, ms / beat.duration);
     }
     this.coins.coins.finish();
     this.coins.change.finish();
@@ -124,7 +126,8 @@ export class Traffic {
     this.threads.finish();
   }
 
-  private drawCoins(kind: 'coins' | 'change', key: string, msat: number, ms: number, duration: number, camera: Camera): void {
+  /** True if coins are in flight. */
+  private drawCoins(kind: 'coins' | 'change', msat: number, ms: number, duration: number, camera: Camera): boolean {
     const count = coinCount(msat);
     const isChange = kind === 'change';
     let isInFlight = false;
@@ -142,10 +145,15 @@ export class Traffic {
       if (this.isNight) this.glows.add(this.at.x, this.at.y, this.at.z, 0.85, isChange ? [0.8, 0.7, 0.48] : [1, 0.58, 0.2], 0.28 * grown);
       isInFlight = true;
     }
-    const share = ms / duration;
-    if (share < 0.12 || share > 0.9 || !isInFlight) return;
+    return isInFlight;
+  }
+
+  private addAmount(beat: Extract<Beat, { kind: 'coins' | 'change' }>, to: Actor, share: number): void {
+    if (share < 0.12 || share > 0.9) return;
     pointOn(this.curve, 0.42, this.point);
-    this.amounts.push({ key, msat, isChange, at: { x: this.point.x, y: this.point.y + 0.3, z: this.point.z } });
+    const { x, y, z } = this.point;
+    const key = `${beat.kind}/${beat.from}/${beat.to}/${beat.start}`;
+    this.amounts.push({ key, msat: beat.msat, isChange: beat.kind === 'change', to: to.figure.name, at: { x, y: y + 0.3, z } });
   }
 
   private drawScroll(from: Actor, share: number, t: number): void {

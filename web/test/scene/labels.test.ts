@@ -5,7 +5,8 @@ import { overlap } from '../../src/scene/rect';
 import type { Rect } from '../../src/scene/rect';
 import { Cast } from '../../src/scene/cast';
 import { amountText } from '../../src/scene/label-elements';
-import { isNamed, leaderEnds } from '../../src/scene/labels';
+import { crosses, leaderOf } from '../../src/scene/label-leader';
+import { isNamed } from '../../src/scene/labels';
 import { randomSequence } from '../../src/scene/motion';
 import type { Condition } from '../../src/stage';
 import { figure } from './figures';
@@ -145,11 +146,25 @@ describe('labels', () => {
   it('have a line to their figure only if they are not right beside it', () => {
     const one = request('a', 800, 500);
     const rect = (left: number, top: number): Rect => ({ left, top, right: left + 110, bottom: top + 40 });
-    expect(leaderEnds(one, rect(745, 505))).toBeNull();
-    expect(leaderEnds(one, rect(833, 420))).toBeNull();
-    expect(leaderEnds(one, rect(745, 540))).toEqual({ x1: 800, y1: 540, x2: 800, y2: 500 });
-    expect(leaderEnds(one, rect(745, 300))).toEqual({ x1: 800, y1: 340, x2: 800, y2: 380 });
-    expect(leaderEnds(one, rect(900, 420))).toEqual({ x1: 900, y1: 440, x2: 828, y2: 440 });
+    expect(leaderOf(one, rect(745, 505))).toBeNull();
+    expect(leaderOf(one, rect(833, 420))).toBeNull();
+    expect(leaderOf(one, rect(745, 540))).toEqual({ x1: 800, y1: 540, x2: 800, y2: 500 });
+    expect(leaderOf(one, rect(745, 300))).toEqual({ x1: 800, y1: 340, x2: 800, y2: 380 });
+    expect(leaderOf(one, rect(900, 420))).toEqual({ x1: 900, y1: 440, x2: 828, y2: 440 });
+  });
+
+  it('avoid places whose line would pass another label', () => {
+    const line = { x1: 0, y1: 0, x2: 100, y2: 50 };
+    expect(crosses(line, { left: 40, right: 60, top: 10, bottom: 40 })).toBe(true);
+    expect(crosses(line, { left: 40, right: 60, top: 35, bottom: 60 })).toBe(false);
+    expect(crosses(line, { left: 120, right: 160, top: 0, bottom: 90 })).toBe(false);
+    expect(crosses({ x1: 5, y1: 0, x2: 5, y2: 9 }, { left: 5, right: 9, top: 0, bottom: 9 })).toBe(false);
+    // The page leaves room below another label, and above, a little farther away.
+    const one = request('a', 800, 300, { topY: 180 });
+    const between = request('b', 800, 310, { kind: 'banner', isPinned: true });
+    const fixed = [{ left: 0, right: 740, top: 0, bottom: 900 }, { left: 860, right: 1600, top: 0, bottom: 900 }, { left: 740, right: 860, top: 90, bottom: 176 }];
+    const place = placeLabels([one, between], { ...FIELD, bodies: [bodyOf(one)], fixed }, new Map()).get('a');
+    expect(place?.y).toBe(42);
   });
 
   it('name everyone of a few; of many the first level, trouble, newcomers and the selected lineage', () => {
