@@ -141,7 +141,7 @@ interface MeasuredFrame {
   readonly ms: number;
 }
 
-/** How far the wheel turns. After a large turn, labels look for new places, a step in each frame. */
+/** How far the wheel turns. After a small turn, labels follow their figures. After a large turn, a search for new places begins, which takes several frames. */
 const TURN = { small: 1, large: 40 } as const;
 
 /** Moves the camera by the wheel, and measures the frames that this draws. */
@@ -195,16 +195,18 @@ test('a thousand unfolded figures are cheap to draw', async () => {
   // Other programs on the machine make single rounds slower, and none faster. The frames above were the first with this many figures.
   const updateMs = async (turn: keyof typeof TURN): Promise<number> => {
     let best = Infinity;
-    for (let rounds = 0; rounds < 5 && best > UPDATE_MS_TARGET; rounds += 1) best = Math.min(best, median((await frames(page, 15, turn)).map(({ stats }) => stats.updateMs)));
+    for (let rounds = 0; rounds < 3 && best > UPDATE_MS_TARGET; rounds += 1) best = Math.min(best, median((await frames(page, 15, turn)).map(({ stats }) => stats.updateMs)));
     return best;
   };
-  const times = { still: await updateMs('small'), moving: await updateMs('large') };
+  const times = { follow: await updateMs('small'), search: await updateMs('large') };
   const labels = await page.evaluate(() => Object.keys(window.hall.boxes?.labels ?? {}).length);
-  console.log(`1,000 figures, ${labels} labels: ${drawCalls} draw calls, ${triangles} triangles, update ${times.still.toFixed(1)} ms, ${times.moving.toFixed(1)} ms while labels look for places`);
+  console.log(`1,000 figures, ${labels} labels: ${drawCalls} draw calls, ${triangles} triangles, update ${times.follow.toFixed(1)} ms, ${times.search.toFixed(1)} ms during the search for places of labels`);
   expect(labels).toBeGreaterThan(10);
   expect(drawCalls).toBeLessThanOrEqual(DRAW_CALLS_MAX);
   expect(triangles).toBeLessThanOrEqual(TRIANGLES_MAX);
-  expect(Math.max(times.still, times.moving)).toBeLessThanOrEqual(UPDATE_MS_MAX);
+  expect(Math.max(times.follow, times.search)).toBeLessThanOrEqual(UPDATE_MS_MAX);
+  // Eight seconds after the last turn the camera goes back, the last search ends, and nothing more is drawn.
+  await rest(page);
   expect(faults.list).toEqual([]);
 }, 240_000);
 

@@ -109,8 +109,8 @@ export interface SceneOptions {
   readonly onSelect: (id: string | null) => void;
   /** A banner was clicked: unfold it. */
   readonly onUnfold: (id: string) => void;
-  /** The camera came near to a part of the hall, or left it. */
-  readonly onNear: (isNear: boolean) => void;
+  /** The camera shows a part of the hall from near, or the whole hall again. */
+  readonly onView: (view: 'near' | 'whole') => void;
   /** The WebGL context is lost and does not come back: show 2D. */
   readonly onLost: () => void;
 }

@@ -19,8 +19,8 @@ export const HAND_MS = 8000;
 const AZIMUTH_REACH = 75 * DEGREE;
 const ELEVATION_LOW = 12 * DEGREE;
 const ELEVATION_HIGH = 72 * DEGREE;
-/** The camera is near if it has come this much closer than its home view. */
-const NEAR = 0.75;
+/** The camera is near if it is closer than this share of the distance of its home view. */
+const NEAR_SHARE = 0.75;
 /** The living keep this share of the picture free on each side. */
 const MARGIN = 0.12;
 const DAMPING_PER_SECOND = 4.5;
@@ -180,9 +180,9 @@ export class CameraRig {
     return this.hand ? this.handUntil : null;
   }
 
-  /** Whether only a part of the hall is in the picture. */
+  /** Whether the camera shows a part of the hall from near, or is on its way there. */
   get isNear(): boolean {
-    return this.view.distance < this.home.distance * NEAR;
+    return (this.fixed ?? this.hand ?? this.home).distance < this.home.distance * NEAR_SHARE;
   }
 
   /** For pictures: a view that stays. */

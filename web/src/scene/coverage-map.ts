@@ -1,5 +1,5 @@
-// How much of a rectangle is covered by other rectangles, in the same time for ten of them as for thousands: a summed-area
-// table. Within a cell, what covers a part of it counts as spread over all of it.
+// How much of a rectangle is covered by other rectangles: a summed-area table, which is made once and answers in the same time for
+// ten rectangles as for thousands. What covers a part of a cell counts as spread over the whole cell.
 
 import type { Rect } from './rect';
 
@@ -51,14 +51,14 @@ export class CoverageMap<R extends Rect> {
   }
 
   /** The covered part of a rectangle, each piece times its density. What is outside the picture is not covered. */
-  in({ left, top, right, bottom }: Rect): number {
+  coveredIn({ left, top, right, bottom }: Rect): number {
     return this.upTo(right, bottom) - this.upTo(left, bottom) - this.upTo(right, top) + this.upTo(left, top);
   }
 
-  /** What one rectangle of density 1 adds to `in(area)`. */
+  /** What one rectangle of density 1 adds to `coveredIn(area)`. */
   partOf(one: Rect, area: Rect): number {
-    const wide = this.length(one.left, one.right, area.right, this.columns) - this.length(one.left, one.right, area.left, this.columns);
-    const high = this.length(one.top, one.bottom, area.bottom, this.rows) - this.length(one.top, one.bottom, area.top, this.rows);
+    const wide = this.coveredLength(one.left, one.right, area.right, this.columns) - this.coveredLength(one.left, one.right, area.left, this.columns);
+    const high = this.coveredLength(one.top, one.bottom, area.bottom, this.rows) - this.coveredLength(one.top, one.bottom, area.top, this.rows);
     return wide * high;
   }
 
@@ -77,7 +77,7 @@ export class CoverageMap<R extends Rect> {
   }
 
   /** The same as `upTo` in one direction, for one rectangle. */
-  private length(from: number, to: number, at: number, cells: number): number {
+  private coveredLength(from: number, to: number, at: number, cells: number): number {
     const { cell } = this;
     const place = Math.min(cells, Math.max(0, at / cell));
     const before = Math.min(cells - 1, Math.floor(place));

@@ -27,12 +27,16 @@ function line(className: string, mark: SVGSVGElement, text: string): HTMLElement
   const row = document.createElement('span');
   row.className = `label-line ${className}`;
   row.dir = 'ltr';
-  const words = document.createElement('span');
-  words.className = 'label-text';
-  words.dir = 'auto';
-  words.textContent = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
-  row.append(mark, words);
+  row.append(mark, words(text));
   return row;
+}
+
+function words(text: string): HTMLElement {
+  const element = document.createElement('span');
+  element.className = 'label-text';
+  element.dir = 'auto';
+  element.textContent = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
+  return element;
 }
 
 function box(className: string): HTMLElement {
@@ -53,7 +57,7 @@ export function figureLabel(figure: Figure, look: Look, theme: Theme, size: Labe
   const element = box(`label-figure${isRoot ? ' label-root' : ''}${size === 'small' ? ' label-small' : ''}`);
   const emblem: EmblemName = isRoot ? 'star' : SECTORS[zoneOf(figure)].emblem;
   const color = inkOn(theme, isRoot ? COLOR.lantern : SECTORS[zoneOf(figure)].color);
-  element.append(line('label-name', icon(emblemPath(emblem), 14, color), figure.name === '' ? 'unnamed' : figure.name));
+  element.append(line('label-name', icon(emblemPath(emblem), 14, color), nameOrUnnamed(figure.name)));
   const status = look === 'arrives' ? 'arrives' : figure.status;
   if (status !== '') {
     const row = line('label-status', icon(LOOK_PATHS[look], 12, null), status);
@@ -73,16 +77,16 @@ export function sectorLabel(zone: Zone, theme: Theme): HTMLElement {
 }
 
 /** `80 sat → tester`. */
-export function amountLabel({ msat, isChange, to }: Amount): HTMLElement {
+export function amountLabel({ msat, isChange, recipient }: Amount): HTMLElement {
   const element = box(`label-amount${isChange ? ' label-change' : ''}`);
   const sum = document.createElement('span');
-  sum.textContent = to === '' ? amountText(msat) : `${amountText(msat)} →`;
-  const name = document.createElement('span');
-  name.className = 'label-text';
-  name.dir = 'auto';
-  name.textContent = to.slice(0, TEXT_MAX);
-  element.append(sum, name);
+  sum.textContent = `${amountText(msat)} →`;
+  element.append(sum, words(nameOrUnnamed(recipient)));
   return element;
+}
+
+function nameOrUnnamed(name: string): string {
+  return name === '' ? 'unnamed' : name;
 }
 
 /** `80 sat`, `0.25 sat`: at most three digits after the point. */

@@ -37,8 +37,11 @@ export function leaderOf(request: LabelRequest, rect: Rect): Leader | null {
 /** Whether a line passes through a rectangle. */
 export function crosses({ x1, y1, x2, y2 }: Leader, { left, right, top, bottom }: Rect): boolean {
   if (Math.max(x1, x2) <= left || Math.min(x1, x2) >= right || Math.max(y1, y2) <= top || Math.min(y1, y2) >= bottom) return false;
-  // The corners are on both sides of the line. Seen from its start, a side has the sign of the cross product.
-  const sideOf = (x: number, y: number): number => (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1);
-  const sides = [sideOf(left, top), sideOf(right, top), sideOf(left, bottom), sideOf(right, bottom)];
-  return Math.min(...sides) < 0 && Math.max(...sides) > 0;
+  // The line passes if not all corners are on the same side of it.
+  const [dx, dy] = [x2 - x1, y2 - y1];
+  const one = dx * (top - y1) - dy * (left - x1);
+  const two = dx * (top - y1) - dy * (right - x1);
+  const three = dx * (bottom - y1) - dy * (left - x1);
+  const four = dx * (bottom - y1) - dy * (right - x1);
+  return Math.min(one, two, three, four) < 0 && Math.max(one, two, three, four) > 0;
 }

@@ -2,8 +2,8 @@
 // the same every time for the same input.
 
 import { CoverageMap } from './coverage-map';
-import { Seat, coverDensity } from './label-seat';
-import type { Surroundings } from './label-seat';
+import { PlacedLabel, coverDensity } from './placed-label';
+import type { Surroundings } from './placed-label';
 import { grown, overlap } from './rect';
 import type { Rect } from './rect';
 
@@ -57,66 +57,59 @@ const STEP = 8;
 type Steps<T> = Generator<void, T, void>;
 
 function* surroundings({ width, height, bodies, fixed }: Field): Steps<Surroundings> {
-  const sights = new CoverageMap(width, height, bodies, coverDensity);
+  const coverCosts = new CoverageMap(width, height, bodies, coverDensity);
   yield;
-  const owned = bodies.filter(({ owner }) => owner !== '');
-  const figures = new CoverageMap(width, height, owned, () => 1);
+  const all = bodies.filter(({ owner }) => owner !== '');
+  const figures = new CoverageMap(width, height, all, () => 1);
   yield;
-  return { width, height, fixed, sights, figures, owned: new Map(owned.map((figure) => [figure.owner, figure])) };
+  return { width, height, fixed, coverCosts, figures, figureById: new Map(all.map((figure) => [figure.owner, figure])) };
 }
 
-/** Makes a seat for each label, the most important first. */
-function* seatsFor(requests: readonly LabelRequest[], around: Surroundings, before: ReadonlyMap<string, Placement>): Steps<Seat[]> {
+/** Gives each label its cheapest place, the most important label first. */
+function* labelsFor(requests: readonly LabelRequest[], around: Surroundings, before: ReadonlyMap<string, Placement>): Steps<PlacedLabel[]> {
   const sorted = [...requests].sort((a, b) => a.priority - b.priority || (a.id < b.id ? -1 : 1));
-  const seats: Seat[] = [];
+  const labels: PlacedLabel[] = [];
   for (const request of sorted) {
-    seats.push(new Seat(request, around, before.get(request.id)));
-    if (seats.length % STEP === 0) yield;
+    labels.push(new PlacedLabel(request, around, before.get(request.id)));
+    if (labels.length % STEP === 0) yield;
   }
-  for (const seat of seats) seat.meet(seats);
-  return seats;
+  for (const label of labels) label.findNeighbours(labels);
+  return labels;
 }
 
-/** Each label in turn takes its cheapest place, until nobody moves. */
-function* settle(seats: readonly Seat[]): Steps<void> {
-  const free = seats.filter(({ request }) => !request.isPinned);
-  for (let round = 0; round < ROUNDS; round++) {
-    const moves = free.filter((seat) => seat.moveToBest());
-    if (moves.length === 0) break;
-    yield;
+/** Each label in turn takes its cheapest place, until no label moves. */
+function* settle(labels: readonly PlacedLabel[]): Steps<void> {
+  const free = labels.filter(({ request }) => !request.isPinned);
+  for (let round = 0, hasMoved = true; round < ROUNDS && hasMoved; round++) {
+    hasMoved = false;
+    for (const [i, label] of free.entries()) {
+      if (label.moveToBest()) hasMoved = true;
+      if (i % STEP === STEP - 1) yield;
+    }
   }
-  if (seats.length > FEW) return;
-  for (const [i, seat] of free.entries()) {
-    seat.takeBetter();
+  if (labels.length > FEW) return;
+  for (const [i, label] of free.entries()) {
+    label.takeBetter();
     if (i % STEP === STEP - 1) yield;
   }
 }
 
 /**
- * Looks for places for the labels, in steps that are short for a thousand figures, too. A label without room is not in the answer.
+ * Finds places for the labels, in steps that are short for a thousand figures, too. A label without room is not in the answer.
  * No two answers overlap.
  */
-export function* placeLabelsInSteps(requests: readonly LabelRequest[], field: Field, before: ReadonlyMap<string, Placement>): Steps<Map<string, Placement>> {
+export function* placeLabels(requests: readonly LabelRequest[], field: Field, before: ReadonlyMap<string, Placement>): Steps<Map<string, Placement>> {
   const around = yield* surroundings(field);
-  const lasting = yield* seatsFor(requests.filter(({ kind }) => kind !== 'amount'), around, before);
+  const lasting = yield* labelsFor(requests.filter(({ kind }) => kind !== 'amount'), around, before);
   yield* settle(lasting);
   // Amounts come and go: they take the room that is left, so that they push no other label away.
-  const left = { ...around, fixed: [...field.fixed, ...lasting.map((seat) => seat.rect)] };
-  const passing = yield* seatsFor(requests.filter(({ kind }) => kind === 'amount'), left, before);
+  const besideLabels = { ...around, fixed: [...field.fixed, ...lasting.map(({ rect }) => rect)] };
+  const passing = yield* labelsFor(requests.filter(({ kind }) => kind === 'amount'), besideLabels, before);
   yield* settle(passing);
   return withoutOverlap([...lasting, ...passing], field);
 }
 
-/** The same at once. */
-export function placeLabels(requests: readonly LabelRequest[], field: Field, before: ReadonlyMap<string, Placement>): Map<string, Placement> {
-  const steps = placeLabelsInSteps(requests, field, before);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
-}
-
-function withoutOverlap(seats: readonly Seat[], { width, height, fixed }: Field): Map<string, Placement> {
+function withoutOverlap(labels: readonly PlacedLabel[], { width, height, fixed }: Field): Map<string, Placement> {
   const answer = new Map<string, Placement>();
   const taken: Rect[] = [...fixed];
   const isFree = (rect: Rect): boolean => {
@@ -124,15 +117,15 @@ function withoutOverlap(seats: readonly Seat[], { width, height, fixed }: Field)
     const wide = grown(rect, GAP);
     return taken.every((other) => overlap(wide, other) === 0);
   };
-  for (const seat of seats) {
-    // If the place is not free, the cheapest one that is.
-    if (!isFree(seat.rect)) {
-      const free = seat.byCost().find((i) => isFree(seat.rectAt(i)));
+  for (const label of labels) {
+    // A label whose place is not free gets the cheapest place that is.
+    if (!isFree(label.rect)) {
+      const free = label.byCost().find((i) => isFree(label.rectAt(i)));
       if (free === undefined) continue;
-      seat.moveTo(free);
+      label.moveTo(free);
     }
-    taken.push(seat.rect);
-    answer.set(seat.request.id, { x: seat.rect.left, y: seat.rect.top, candidate: seat.chosen });
+    taken.push(label.rect);
+    answer.set(label.request.id, { x: label.rect.left, y: label.rect.top, candidate: label.chosen });
   }
   return answer;
 }

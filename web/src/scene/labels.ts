@@ -7,7 +7,7 @@ import type { Landmarks } from './hall';
 import { SVG, amountLabel, bannerLabel, figureLabel, sectorLabel } from './label-elements';
 import type { LabelSize } from './label-elements';
 import { leaderOf } from './label-leader';
-import { placeLabelsInSteps } from './label-solver';
+import { placeLabels } from './label-solver';
 import type { Body, LabelRequest, Placement } from './label-solver';
 import type { Projector, ScreenPoint } from './projector';
 import { overlap } from './rect';
@@ -24,8 +24,9 @@ const LABEL_AREA = 5000;
 const LARGE_MAX = 14;
 export const SOLVE_AGAIN_MS = 160;
 const MOVED_PIXELS = 3;
-/** With more figures than this, looking for places is spread over several frames. */
+/** With more figures than this, the search for places is spread over several frames, and takes about this long in each. */
 const AT_ONCE_MAX = 200;
+const SOLVE_MS_MAX = 0.4;
 /** The height of a face that can be recognised, with the emblem above it. */
 const FACE_MIN = 14;
 /** How much of that is the emblem, which must stay in sight. */
@@ -97,7 +98,7 @@ export class Labels {
   /** There are labels that the last solution does not know, or room that it did not have. */
   private isStale = false;
   /** The calculation that runs, and the labels it began with. */
-  private solving: { readonly wanted: ReadonlyMap<string, Wanted>; readonly steps: ReturnType<typeof placeLabelsInSteps> } | null = null;
+  private solving: { readonly wanted: ReadonlyMap<string, Wanted>; readonly steps: ReturnType<typeof placeLabels> } | null = null;
   private readonly spot: ScreenPoint = { x: 0, y: 0, depth: 0 };
   private readonly foot: ScreenPoint = { x: 0, y: 0, depth: 0 };
 
@@ -127,12 +128,11 @@ export class Labels {
   update(scene: LabelScene): LabelsNext {
     const wanted = this.collect(scene);
     if (this.removeOthers(wanted)) this.isStale = true;
-    if ([...wanted.values()].some(({ label }) => !label.request)) this.isStale = true;
     const isOld = scene.nowMs - this.solvedAt > SOLVE_AGAIN_MS;
     if (!this.solving && (this.isStale || (isOld && movedBy(wanted) > MOVED_PIXELS))) this.startSolving(wanted, scene);
     const isSolved = this.solve(scene);
     const moved = movedBy(wanted);
-    if (isSolved || this.isStale || moved > 0.25) this.place(wanted, scene);
+    if (isSolved || this.solving || moved > 0.25) this.place(wanted, scene);
     if (this.solving || this.isStale) return 'next frame';
     return moved > MOVED_PIXELS ? 'soon' : 'when something changes';
   }
@@ -155,19 +155,25 @@ export class Labels {
     this.solvedAt = scene.nowMs;
     this.isStale = false;
     const requests = [...wanted.values()].map(({ request }) => request);
-    this.solving = { wanted, steps: placeLabelsInSteps(requests, this.field(scene), this.placements) };
+    this.solving = { wanted, steps: placeLabels(requests, this.field(scene), this.placements) };
   }
 
-  /** Goes on looking for places: one step in a frame with many figures, to the end otherwise. True when the places are known. */
+  /** Continues the search for places: for a limited time in a frame with many figures, to the end otherwise. True when the places are known. */
   private solve(scene: LabelScene): boolean {
     if (!this.solving) return false;
     const { wanted, steps } = this.solving;
+    // Without any places there would be no labels until the end.
+    const isAtOnce = scene.actors.length <= AT_ONCE_MAX || this.placements.size === 0;
+    const end = performance.now() + SOLVE_MS_MAX;
     let step = steps.next();
-    while (!step.done && scene.actors.length <= AT_ONCE_MAX) step = steps.next();
+    while (!step.done && (isAtOnce || performance.now() < end)) step = steps.next();
     if (!step.done) return false;
     this.solving = null;
     this.placements = step.value;
-    for (const { label, request } of wanted.values()) label.request = request;
+    for (const [id, { request }] of wanted) {
+      const label = this.labels.get(id);
+      if (label) label.request = request;
+    }
     return true;
   }
 
@@ -175,7 +181,7 @@ export class Labels {
     const drafts: Draft[] = [];
     for (const zone of ZONES) this.wantSector(zone, scene, drafts);
     const crowd = scene.actors.length > MANY ? 'many' : 'few';
-    const named = scene.actors.filter((actor) => isMostlyIn(actor, scene) && isNamed(actor, crowd) && (actor.isPresent || actor.portalOpen > 0.3));
+    const named = scene.actors.filter((actor) => isCentreIn(actor, scene) && isNamed(actor, crowd) && (actor.isPresent || actor.portalOpen > 0.3));
     const room = Math.floor((scene.width * scene.height * LABELS_SHARE_MAX) / LABEL_AREA);
     const most = crowd === 'few' ? MANY : Math.max(1, Math.min(LABELS_MAX, room));
     if (named.length > most) named.sort((a, b) => priorityOf(a) - priorityOf(b)).length = most;
@@ -204,9 +210,11 @@ export class Labels {
     const element = make();
     element.style.visibility = 'hidden';
     this.layer.append(element);
-    const made: Label = { element, key, width: 0, height: 0, leader: null, request: null, isShown: false };
+    // A label with a new text stays at its figure until it has a place of its own.
+    const made: Label = { element, key, width: 0, height: 0, leader: null, request: known?.request ?? null, isShown: false };
     this.labels.set(id, made);
     this.unmeasured.push(made);
+    this.isStale = true;
     return made;
   }
 
@@ -250,7 +258,7 @@ export class Labels {
     scene.projector.point(amount.at, this.spot);
     if (this.spot.depth < 1) return;
     const id = `amount/${amount.key}`;
-    const label = this.labelFor(id, `${amount.msat}/${amount.to}`, () => amountLabel(amount));
+    const label = this.labelFor(id, `${amount.msat}/${amount.recipient}`, () => amountLabel(amount));
     drafts.push({
       label,
       request: {
@@ -328,8 +336,8 @@ export class Labels {
       let isShown = false;
       if (placement) {
         const base = label.request ?? request;
-        const x = placement.x + request.x - base.x;
-        const y = placement.y + request.feetY - base.feetY;
+        const x = placement.x + (request.x - base.x);
+        const y = placement.y + (request.feetY - base.feetY);
         const rect = { left: x, top: y, right: x + label.width, bottom: y + label.height };
         // Labels that drifted into each other or over the edge wait for the next solution.
         isShown = x >= 0 && y >= 0 && rect.right <= width && rect.bottom <= height && rects.every((other) => overlap(other, rect) === 0);
@@ -386,10 +394,10 @@ export class Labels {
   }
 }
 
-/** Whether the middle of a figure is in the picture: the name of a figure that is not would be read as another's. */
-function isMostlyIn({ screen: { x, feetY, topY, isVisible } }: Actor, { width, height }: LabelScene): boolean {
-  const middle = (feetY + topY) / 2;
-  return isVisible && x >= 0 && x <= width && middle >= 0 && middle <= height;
+/** Whether the centre of a figure is in the picture. The name of a figure outside would be read as the name of another figure. */
+function isCentreIn({ screen: { x, feetY, topY, isVisible } }: Actor, { width, height }: LabelScene): boolean {
+  const y = (feetY + topY) / 2;
+  return isVisible && x >= 0 && x <= width && y >= 0 && y <= height;
 }
 
 /** How far labels' figures have moved since the labels got their places, in pixels. */

@@ -183,7 +183,7 @@ class HallView implements HallScene {
     if (this.cast.rootId !== root) this.rig.cut();
     this.rig.setHome(this.cast.layout, this.cast.actors, this.cast.layoutVersion);
     const isMoving = this.rig.update(ms);
-    this.tellNear();
+    this.tellView();
     const projector = new Projector(this.rig.current, this.width, this.height);
     const landmarks = this.landmarksAt(this.cast.apron);
     this.project(projector);
@@ -214,10 +214,10 @@ class HallView implements HallScene {
     this.measureTimer = window.setTimeout(look, LOOK_MS);
   }
 
-  private tellNear(): void {
+  private tellView(): void {
     if (this.rig.isNear === this.isNear) return;
     this.isNear = this.rig.isNear;
-    this.options.onNear(this.isNear);
+    this.options.onView(this.isNear ? 'near' : 'whole');
   }
 
   private landmarksAt(apron: Apron): Landmarks {

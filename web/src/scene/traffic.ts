@@ -24,8 +24,8 @@ export interface Amount {
   readonly key: string;
   readonly msat: number;
   readonly isChange: boolean;
-  /** The name of the figure that gets it. */
-  readonly to: string;
+  /** The name of the figure that gets the coins. */
+  readonly recipient: string;
   readonly at: Point;
 }
 
@@ -153,7 +153,7 @@ export class Traffic {
     pointOn(this.curve, 0.42, this.point);
     const { x, y, z } = this.point;
     const key = `${beat.kind}/${beat.from}/${beat.to}/${beat.start}`;
-    this.amounts.push({ key, msat: beat.msat, isChange: beat.kind === 'change', to: to.figure.name, at: { x, y: y + 0.3, z } });
+    this.amounts.push({ key, msat: beat.msat, isChange: beat.kind === 'change', recipient: to.figure.name, at: { x, y: y + 0.3, z } });
   }
 
   private drawScroll(from: Actor, share: number, t: number): void {

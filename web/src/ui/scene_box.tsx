@@ -40,7 +40,7 @@ class Host {
         quality,
         onSelect: (id) => this.listener?.onSelect(id),
         onUnfold: (id) => this.listener?.onUnfold(id),
-        onNear: (isNear) => this.element.classList.toggle('is-near', isNear),
+        onView: (view) => this.element.classList.toggle('is-near', view === 'near'),
         // A scene that no screen shows is built again by the next one.
         onLost: () => (this.listener === null ? this.end() : this.listener.onLost()),
       });

@@ -1,4 +1,4 @@
-// A label while places are sought: what each of its places costs, and which one it has. Costs are computed when they are needed:
+// A label while places are searched: what each of its places costs, and which place it has. A cost is computed when it is needed:
 // most places can't be the best, whatever is around them.
 
 import type { CoverageMap } from './coverage-map';
@@ -10,57 +10,65 @@ import type { Body, LabelRequest, Placement } from './label-solver';
 import { gapSquared, grown, overlap } from './rect';
 import type { Rect } from './rect';
 
-/** What a label keeps free around itself: at the edge of the picture, around other things, and around the name of a sector, which stands for itself. */
+/** The room around a label, in pixels: at the edge of the picture, around other things, and around the name of a sector. */
 const EDGE = 8;
 const ROOM = 4;
 const SECTOR_GAP = 14;
+/** The place that a label has already is this much cheaper, so that labels do not jump. */
 const STAY_BONUS = 5;
-/** A place that costs more than this is read wrongly, or hides something. */
+/** A label whose place costs more than this tries to take a better place from others, and how many places it tries. */
 const BAD_COST = 20;
-/** How many places of others a label tries. */
 const BETTER_MAX = 6;
+
+/** What a place costs: outside the picture; over something of the page, or over another label, and for each square pixel of that. */
+const OUTSIDE_COST = 2000;
+const FIXED_COST = 300;
+const LABEL_COST = 400;
+const OVERLAP_COST = 0.3;
+/** Closer to the name of a sector than `SECTOR_GAP`. */
+const SECTOR_COST = 16;
+/** A place that covers a body: for each square pixel, and for the whole body besides. The own figure costs more. */
+const COVER_COST = 0.09;
+const COVER_ALL_COST = 6;
+const OWN_FACTOR = 1.4;
+/** A place that is closer to another figure than to its own, and for each pixel of the distance to its own. */
+const AMBIGUOUS_COST = 30;
+const AMBIGUOUS_FAR_COST = 0.7;
+const AMBIGUOUS_CLOSE_COST = 1.5;
+/** Two figures are told apart if one is this much closer, in pixels. */
+const AMBIGUOUS_PIXELS = 4;
+/** A figure of which less than this is covered, in square pixels, only touches. */
+const TOUCH = 4;
+/** A line to the figure that passes another label; and a line over other figures, for each of the points where that is checked. */
+const LEADER_LABEL_COST = 25;
+const LEADER_FIGURE_COST = 9;
+const LEADER_SAMPLES = 5;
+
+const NOTHING: Body = { left: 0, top: 0, right: 0, bottom: 0, owner: '', weight: 0 };
 
 /** What is around the labels. */
 export interface Surroundings {
   readonly width: number;
   readonly height: number;
-  /** What a label covers costs: by area, for what should stay in sight. */
-  readonly sights: CoverageMap<Body>;
+  /** What it costs to cover each square pixel. */
+  readonly coverCosts: CoverageMap<Body>;
   /** The pictures of all figures, with density 1. */
   readonly figures: CoverageMap<Body>;
-  /** The figures by id. */
-  readonly owned: ReadonlyMap<string, Body>;
+  readonly figureById: ReadonlyMap<string, Body>;
   /** Places that labels must keep free. */
   readonly fixed: readonly Rect[];
 }
-
-/** Two figures are told apart if one is this much nearer, in pixels. */
-const DOUBT = 4;
-/** A figure of which less than this is covered, in square pixels, only touches. */
-const TOUCH = 4;
-/** How much worse it is to cover the own figure than to cover another. */
-const OWN_FACTOR = 1.4;
-
-/** What it costs if the line to a figure passes another label, or lies over other figures, for each of the places looked at. */
-const LEADER_COST = 25;
-const LEADER_LOOKS = 5;
-const LEADER_LOOK_COST = 9;
-
-const NOTHING: Body = { left: 0, top: 0, right: 0, bottom: 0, owner: '', weight: 0 };
-/** What a label that covers a body pays for each square pixel, and for all of the body besides. */
-const COVER_COST = 0.09;
-const COVER_ALL_COST = 6;
 
 /** What it costs to cover a square pixel of a body. */
 export function coverDensity({ left, top, right, bottom, weight }: Body): number {
   return weight * (COVER_COST + COVER_ALL_COST / Math.max(1, (right - left) * (bottom - top)));
 }
 
-export class Seat {
-  readonly list: readonly Candidate[];
+export class PlacedLabel {
+  private readonly list: readonly Candidate[];
   /** All places of the label are in here. */
   private readonly reach: Rect;
-  private neighbours: readonly Seat[] = [];
+  private neighbours: readonly PlacedLabel[] = [];
   chosen = 0;
   rect: Rect;
   private leader: Leader | null = null;
@@ -68,11 +76,11 @@ export class Seat {
   private mayMove = true;
   /** The picture of the own figure. */
   private readonly own: Body;
-  /** What each place costs, whatever the other labels do; not a number as long as nobody has asked. */
+  /** What each place costs, whatever the other labels do; not a number until it is computed. */
   private readonly costs: Float64Array;
 
   constructor(readonly request: LabelRequest, private readonly around: Surroundings, private readonly before: Placement | undefined) {
-    this.own = around.owned.get(request.id) ?? NOTHING;
+    this.own = around.figureById.get(request.id) ?? NOTHING;
     this.list = candidates(request);
     this.costs = new Float64Array(this.list.length).fill(Number.NaN);
     this.reach = this.reachOf();
@@ -81,9 +89,9 @@ export class Seat {
     if (!request.isPinned) this.moveToBest();
   }
 
-  /** Finds the labels that can stand in the way of this one. */
-  meet(seats: readonly Seat[]): void {
-    this.neighbours = seats.filter((other) => other !== this && overlap(this.reach, other.reach) > 0);
+  /** Finds the labels that can be in the way of this label. */
+  findNeighbours(labels: readonly PlacedLabel[]): void {
+    this.neighbours = labels.filter((other) => other !== this && overlap(this.reach, other.reach) > 0);
     this.mayMove = true;
   }
 
@@ -131,26 +139,26 @@ export class Seat {
   }
 
   private costOfPlace(place: Rect): number {
-    const { width, height, sights, fixed } = this.around;
+    const { width, height, coverCosts, fixed } = this.around;
     const rect = grown(place, ROOM);
     // The cells of the map are about as wide as the room around a label, so what is near costs a little, too.
-    let cost = sights.in(place);
-    if (rect.left < EDGE || rect.right > width - EDGE || rect.top < EDGE || rect.bottom > height - EDGE) cost += 2000;
+    let cost = coverCosts.coveredIn(place);
+    if (rect.left < EDGE || rect.right > width - EDGE || rect.top < EDGE || rect.bottom > height - EDGE) cost += OUTSIDE_COST;
     for (const other of fixed) {
       const area = overlap(rect, other);
-      if (area > 0) cost += 300 + area * 0.3;
+      if (area > 0) cost += FIXED_COST + area * OVERLAP_COST;
     }
     if (this.request.kind !== 'figure') return cost;
     // Most places are close to the own figure: it counts exactly, not by cells.
-    const onOwn = overlap(rect, this.own) * OWN_FACTOR - sights.partOf(this.own, place);
-    return cost + onOwn * coverDensity(this.own) + this.costOfDoubt(rect) + this.costOfLeader(place);
+    const onOwn = overlap(rect, this.own) * OWN_FACTOR - coverCosts.partOf(this.own, place);
+    return cost + onOwn * coverDensity(this.own) + this.costOfAmbiguity(rect) + this.costOfLeader(place);
   }
 
   /** A label nearer to another figure than to its own would be read wrongly. */
-  private costOfDoubt(rect: Rect): number {
-    const limit = Math.sqrt(gapSquared(rect, this.own)) + DOUBT;
+  private costOfAmbiguity(rect: Rect): number {
+    const limit = Math.sqrt(gapSquared(rect, this.own)) + AMBIGUOUS_PIXELS;
     if (!this.isNear(rect, limit)) return 0;
-    return 30 + limit * (this.isNear(rect, limit / 4) ? 1.5 : 0.7);
+    return AMBIGUOUS_COST + limit * (this.isNear(rect, limit / 4) ? AMBIGUOUS_CLOSE_COST : AMBIGUOUS_FAR_COST);
   }
 
   /** A line over another figure seems to end there. */
@@ -159,10 +167,10 @@ export class Seat {
     if (!leader) return 0;
     const { x1, y1, x2, y2 } = leader;
     let cost = 0;
-    for (let i = 0; i < LEADER_LOOKS; i++) {
-      const share = (i + 0.5) / LEADER_LOOKS;
+    for (let i = 0; i < LEADER_SAMPLES; i++) {
+      const share = (i + 0.5) / LEADER_SAMPLES;
       const [x, y] = [x1 + (x2 - x1) * share, y1 + (y2 - y1) * share];
-      if (this.isNear({ left: x, top: y, right: x, bottom: y }, DOUBT)) cost += LEADER_LOOK_COST;
+      if (this.isNear({ left: x, top: y, right: x, bottom: y }, AMBIGUOUS_PIXELS)) cost += LEADER_FIGURE_COST;
     }
     return cost;
   }
@@ -171,7 +179,7 @@ export class Seat {
   private isNear(rect: Rect, distance: number): boolean {
     const { figures } = this.around;
     const area = grown(rect, distance);
-    return figures.in(area) - figures.partOf(this.own, area) > TOUCH;
+    return figures.coveredIn(area) - figures.partOf(this.own, area) > TOUCH;
   }
 
   /** What other labels add to the cost of a place. A sum above `most` may be too small. */
@@ -182,10 +190,10 @@ export class Seat {
     let cost = 0;
     for (const other of this.neighbours) {
       const area = overlap(wide, other.rect);
-      if (area > 0) cost += 400 + area * 0.3;
-      else if (isSector !== (other.request.kind === 'sector') && gapSquared(rect, other.rect) < SECTOR_GAP * SECTOR_GAP) cost += 16;
-      if (leader && crosses(leader, other.rect)) cost += LEADER_COST;
-      if (other.leader && crosses(other.leader, rect)) cost += LEADER_COST;
+      if (area > 0) cost += LABEL_COST + area * OVERLAP_COST;
+      else if (isSector !== (other.request.kind === 'sector') && gapSquared(rect, other.rect) < SECTOR_GAP * SECTOR_GAP) cost += SECTOR_COST;
+      if (leader && crosses(leader, other.rect)) cost += LEADER_LABEL_COST;
+      if (other.leader && crosses(other.leader, rect)) cost += LEADER_LABEL_COST;
       if (cost >= most) break;
     }
     return cost;
@@ -218,10 +226,10 @@ export class Seat {
 
   /** A label at a bad place takes a good one from others, if all of them together are better off then. */
   takeBetter(): void {
-    const before = this.cost();
-    if (before < BAD_COST) return;
+    const costNow = this.cost();
+    if (costNow < BAD_COST) return;
     const old = this.chosen;
-    const better = this.byCost().filter((i) => this.costAt(i) < before - BAD_COST / 2);
+    const better = this.byCost().filter((i) => this.costAt(i) < costNow - BAD_COST / 2);
     for (const candidate of better.slice(0, BETTER_MAX)) {
       const wide = grown(this.rectAt(candidate), ROOM);
       const pushed = this.neighbours.filter((other) => overlap(wide, other.rect) > 0);
