@@ -89,6 +89,8 @@ interface Picture {
   readonly words: readonly Words[];
   /** The ids of the figures with an emblem. */
   readonly emblems: readonly string[];
+  /** Whether the counts by state are to be seen. */
+  readonly hasCounts: boolean;
 }
 
 /** Takes a picture: one frame with two pixels for each pixel of the picture, each way. */
@@ -117,10 +119,11 @@ async function take(page: Page, name: string, time: 'runs' | 'stands' = 'runs'):
   const canvas = (await page.locator('canvas').first().boundingBox()) ?? { x: 0, y: 0, width: WIDTH, height: HEIGHT };
   const boxes = (await page.evaluate(() => window.hall.boxes)) ?? { figures: {}, labels: {} };
   const [words, emblems] = [await labelWords(page), await emblemIds(page)];
+  const hasCounts = await page.evaluate(() => [...document.querySelectorAll('.legend')].some((legend) => getComputedStyle(legend).opacity !== '0'));
   // Only now, because other pixels move the labels.
   await setPixels(COARSE);
   await browser.detach();
-  return { pixels, canvas, figures: boxes.figures, labels: boxes.labels, words, emblems };
+  return { pixels, canvas, figures: boxes.figures, labels: boxes.labels, words, emblems, hasCounts };
 }
 
 /** All texts in the overlay of the scene, with their colours. */
@@ -172,10 +175,13 @@ function emblemOf({ x, y, width }: Box): Box {
   return { x: x + width * 0.36, y: y + width * 0.06, width: width * 0.28, height: width * 0.28 };
 }
 
-function checkLabels({ labels, canvas }: Picture): void {
+function checkLabels({ labels, figures, canvas }: Picture): void {
   for (const [id, box] of Object.entries(labels)) {
     const isInside = box.x >= 0 && box.y >= 0 && box.x + box.width <= canvas.width && box.y + box.height <= canvas.height;
     expect(isInside, `the label of ${id} is inside the frame`).toBe(true);
+    const figure = figures[id];
+    const isNamedInside = figure === undefined || (figure.x + figure.width / 2 >= 0 && figure.x + figure.width / 2 <= canvas.width && figure.y <= canvas.height);
+    expect(isNamedInside, `${id}, which has a label, is inside the frame`).toBe(true);
   }
 }
 
@@ -218,7 +224,9 @@ test('ten agents in every state while a portal opens, near, by night and by day'
     await advance(near.page, 400);
     close = await take(near.page, '2-portals', 'stands');
   });
-  checkAll(await take(night.page, '3-ten', 'stands'), NIGHT, 40);
+  const ten = await take(night.page, '3-ten', 'stands');
+  checkAll(ten, NIGHT, 40);
+  expect(ten.hasCounts, 'counts of the whole hall').toBe(true);
   checkAll(await take(day.page, '4-day', 'stands'), DAY, 40);
   if (close === null) throw new Error('there is no picture of the portal');
   checkNear(close);
@@ -253,6 +261,8 @@ function checkNear(picture: Picture): void {
   checkEmblems(picture);
   checkWords(picture);
   expect(picture.figures['1.4']?.height, 'the height of the newcomer').toBeGreaterThanOrEqual(150);
+  expect(picture.hasCounts, 'counts in the close view').toBe(false);
+  expect(picture.words.map(({ text }) => text), 'the sum and who gets it').toEqual(expect.arrayContaining(['60 sat →', 'tester']));
 }
 
 test('twenty agents are large enough, inside the frame, and named', async () => {

@@ -109,7 +109,7 @@ export interface SceneOptions {
   readonly onSelect: (id: string | null) => void;
   /** A banner was clicked: unfold it. */
   readonly onUnfold: (id: string) => void;
-  /** The camera shows a part of the hall from near, or the whole hall again. */
+  /** With each frame: whether the camera shows a part of the hall from near. */
   readonly onView: (view: 'near' | 'whole') => void;
   /** The WebGL context is lost and does not come back: show 2D. */
   readonly onLost: () => void;

@@ -9,21 +9,8 @@ export interface Candidate {
   readonly cost: number;
 }
 
-/** The order by cost. It is the same for all requests of a kind. */
-const orders = new Map<LabelRequest['kind'], readonly number[]>();
-
 /** Places to try, the cheapest first. Their number and order are the same for all requests of a kind. */
 export function candidates(request: LabelRequest): Candidate[] {
-  const places = placesOf(request);
-  let order = orders.get(request.kind);
-  if (!order) {
-    order = places.map((_, i) => i).sort((a, b) => (places[a]?.cost ?? 0) - (places[b]?.cost ?? 0));
-    orders.set(request.kind, order);
-  }
-  return order.flatMap((i) => places[i] ?? []);
-}
-
-function placesOf(request: LabelRequest): Candidate[] {
   const { x, width: w, height: h, feetY, topY, halfWidth, kind } = request;
   const list: Candidate[] = [];
   const add = (left: number, top: number, cost: number): void => {
@@ -69,5 +56,5 @@ function placesOf(request: LabelRequest): Candidate[] {
       for (const shift of [0, -0.5, 0.5]) add(x - w / 2 + w * shift, feetY + drop, 6 + drop * 0.14 + Math.abs(shift) * 2);
     }
   }
-  return list;
+  return list.sort((a, b) => a.cost - b.cost);
 }

@@ -1,6 +1,7 @@
 // The HTML of labels. Text comes from models and strangers: it is set with `textContent` only.
 
 import type { Banner, Condition, Figure, Theme, Zone } from '../stage';
+import { satsDown } from '../money';
 import { emblemPath } from './emblems';
 import { zoneOf } from './layout';
 import { COLOR, LOOK_TEXT, SECTORS } from './palette';
@@ -80,20 +81,13 @@ export function sectorLabel(zone: Zone, theme: Theme): HTMLElement {
 export function amountLabel({ msat, isChange, recipient }: Amount): HTMLElement {
   const element = box(`label-amount${isChange ? ' label-change' : ''}`);
   const sum = document.createElement('span');
-  sum.textContent = `${amountText(msat)} →`;
+  sum.textContent = `${satsDown(msat)} sat →`;
   element.append(sum, words(nameOrUnnamed(recipient)));
   return element;
 }
 
 function nameOrUnnamed(name: string): string {
   return name === '' ? 'unnamed' : name;
-}
-
-/** `80 sat`, `0.25 sat`: at most three digits after the point. */
-export function amountText(msat: number): string {
-  const sat = msat / 1000;
-  const text = Number.isInteger(sat) ? sat.toLocaleString('en') : sat.toLocaleString('en', { maximumFractionDigits: sat < 10 ? 3 : 1 });
-  return `${text} sat`;
 }
 
 const BANNER_ORDER: readonly Condition[] = ['works', 'waits', 'done', 'ran_dry', 'failed', 'cancelled', 'refused'];

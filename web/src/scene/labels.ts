@@ -40,7 +40,6 @@ interface Label {
   height: number;
   /** A line and the dot at its end. */
   leader: SVGGElement | null;
-  request: LabelRequest | null;
   isShown: boolean;
 }
 
@@ -78,6 +77,11 @@ export function isNamed(actor: Actor, crowd: 'few' | 'many'): boolean {
   return actor.look === 'ran_dry' || actor.look === 'failed' || actor.look === 'refused' || actor.look === 'arrives';
 }
 
+/** How many figures are named at most in a picture of this many square pixels. */
+export function namedMax(crowd: 'few' | 'many', area: number): number {
+  return crowd === 'few' ? MANY : Math.max(1, Math.min(LABELS_MAX, Math.floor((area * LABELS_SHARE_MAX) / LABEL_AREA)));
+}
+
 function priorityOf(actor: Actor): number {
   if (actor.isRoot) return 0;
   if (actor.isSelected) return 1;
@@ -91,8 +95,9 @@ export class Labels {
   private readonly layer = document.createElement('div');
   private readonly lines = document.createElementNS(SVG, 'svg');
   private readonly labels = new Map<string, Label>();
-  private readonly unmeasured: Label[] = [];
   private placements = new Map<string, Placement>();
+  /** What the placements were found for: labels follow figures that have moved since. */
+  private placedFor: ReadonlyMap<string, Wanted> = new Map();
   private theme: Theme = 'night';
   private solvedAt = Number.NEGATIVE_INFINITY;
   /** There are labels that the last solution does not know, or room that it did not have. */
@@ -129,12 +134,22 @@ export class Labels {
     const wanted = this.collect(scene);
     if (this.removeOthers(wanted)) this.isStale = true;
     const isOld = scene.nowMs - this.solvedAt > SOLVE_AGAIN_MS;
-    if (!this.solving && (this.isStale || (isOld && movedBy(wanted) > MOVED_PIXELS))) this.startSolving(wanted, scene);
+    if (!this.solving && (this.isStale || (isOld && this.movedBy(wanted) > MOVED_PIXELS))) this.startSolving(wanted, scene);
     const isSolved = this.solve(scene);
-    const moved = movedBy(wanted);
+    const moved = this.movedBy(wanted);
     if (isSolved || this.solving || moved > 0.25) this.place(wanted, scene);
     if (this.solving || this.isStale) return 'next frame';
     return moved > MOVED_PIXELS ? 'soon' : 'when something changes';
+  }
+
+  /** How far figures have moved since their labels got their places, in pixels. */
+  private movedBy(wanted: ReadonlyMap<string, Wanted>): number {
+    let moved = 0;
+    for (const [id, { request }] of wanted) {
+      const before = this.placedFor.get(id)?.request;
+      if (before) moved = Math.max(moved, Math.abs(before.x - request.x), Math.abs(before.feetY - request.feetY), Math.abs(before.topY - request.topY));
+    }
+    return moved;
   }
 
   /** Removes the labels that nobody wants any more. True if that makes room for others. */
@@ -170,10 +185,7 @@ export class Labels {
     if (!step.done) return false;
     this.solving = null;
     this.placements = step.value;
-    for (const [id, { request }] of wanted) {
-      const label = this.labels.get(id);
-      if (label) label.request = request;
-    }
+    this.placedFor = wanted;
     return true;
   }
 
@@ -182,8 +194,7 @@ export class Labels {
     for (const zone of ZONES) this.wantSector(zone, scene, drafts);
     const crowd = scene.actors.length > MANY ? 'many' : 'few';
     const named = scene.actors.filter((actor) => isCentreIn(actor, scene) && isNamed(actor, crowd) && (actor.isPresent || actor.portalOpen > 0.3));
-    const room = Math.floor((scene.width * scene.height * LABELS_SHARE_MAX) / LABEL_AREA);
-    const most = crowd === 'few' ? MANY : Math.max(1, Math.min(LABELS_MAX, room));
+    const most = namedMax(crowd, scene.width * scene.height);
     if (named.length > most) named.sort((a, b) => priorityOf(a) - priorityOf(b)).length = most;
     const size = scene.actors.length > LARGE_MAX ? 'small' : 'large';
     for (const actor of named) this.wantFigure(actor, size, drafts);
@@ -195,11 +206,11 @@ export class Labels {
 
   /** Measures the new labels, all after one another: the browser computes their layout only once. */
   private measure(): void {
-    for (const label of this.unmeasured) {
+    for (const label of this.labels.values()) {
+      if (label.width > 0) continue;
       label.width = label.element.offsetWidth;
       label.height = label.element.offsetHeight;
     }
-    this.unmeasured.length = 0;
   }
 
   /** The element for this key: the one there is, or a new one. */
@@ -210,10 +221,8 @@ export class Labels {
     const element = make();
     element.style.visibility = 'hidden';
     this.layer.append(element);
-    // A label with a new text stays at its figure until it has a place of its own.
-    const made: Label = { element, key, width: 0, height: 0, leader: null, request: known?.request ?? null, isShown: false };
+    const made: Label = { element, key, width: 0, height: 0, leader: null, isShown: false };
     this.labels.set(id, made);
-    this.unmeasured.push(made);
     this.isStale = true;
     return made;
   }
@@ -335,7 +344,7 @@ export class Labels {
       const placement = this.placements.get(id);
       let isShown = false;
       if (placement) {
-        const base = label.request ?? request;
+        const base = this.placedFor.get(id)?.request ?? request;
         const x = placement.x + (request.x - base.x);
         const y = placement.y + (request.feetY - base.feetY);
         const rect = { left: x, top: y, right: x + label.width, bottom: y + label.height };
@@ -398,15 +407,6 @@ export class Labels {
 function isCentreIn({ screen: { x, feetY, topY, isVisible } }: Actor, { width, height }: LabelScene): boolean {
   const y = (feetY + topY) / 2;
   return isVisible && x >= 0 && x <= width && y >= 0 && y <= height;
-}
-
-/** How far labels' figures have moved since the labels got their places, in pixels. */
-function movedBy(wanted: ReadonlyMap<string, Wanted>): number {
-  let moved = 0;
-  for (const { label: { request: before }, request } of wanted.values()) {
-    if (before) moved = Math.max(moved, Math.abs(before.x - request.x), Math.abs(before.feetY - request.feetY), Math.abs(before.topY - request.topY));
-  }
-  return moved;
 }
 
 function isInside(rect: Rect, x: number, y: number): boolean {

@@ -39,10 +39,8 @@ const AMBIGUOUS_CLOSE_COST = 1.5;
 const AMBIGUOUS_PIXELS = 4;
 /** A figure of which less than this is covered, in square pixels, only touches. */
 const TOUCH = 4;
-/** A line to the figure that passes another label; and a line over other figures, for each of the points where that is checked. */
+/** A line to the figure that passes another label. */
 const LEADER_LABEL_COST = 25;
-const LEADER_FIGURE_COST = 9;
-const LEADER_SAMPLES = 5;
 
 const NOTHING: Body = { left: 0, top: 0, right: 0, bottom: 0, owner: '', weight: 0 };
 
@@ -151,28 +149,14 @@ export class PlacedLabel {
     if (this.request.kind !== 'figure') return cost;
     // Most places are close to the own figure: it counts exactly, not by cells.
     const onOwn = overlap(rect, this.own) * OWN_FACTOR - coverCosts.partOf(this.own, place);
-    return cost + onOwn * coverDensity(this.own) + this.costOfAmbiguity(rect) + this.costOfLeader(place);
+    return cost + onOwn * coverDensity(this.own) + this.costOfAmbiguity(rect);
   }
 
-  /** A label nearer to another figure than to its own would be read wrongly. */
+  /** A label nearer to another figure than to its own would be read wrongly. So would a line over another figure, which is nearer, too. */
   private costOfAmbiguity(rect: Rect): number {
     const limit = Math.sqrt(gapSquared(rect, this.own)) + AMBIGUOUS_PIXELS;
     if (!this.isNear(rect, limit)) return 0;
     return AMBIGUOUS_COST + limit * (this.isNear(rect, limit / 4) ? AMBIGUOUS_CLOSE_COST : AMBIGUOUS_FAR_COST);
-  }
-
-  /** A line over another figure seems to end there. */
-  private costOfLeader(place: Rect): number {
-    const leader = this.leaderFrom(place);
-    if (!leader) return 0;
-    const { x1, y1, x2, y2 } = leader;
-    let cost = 0;
-    for (let i = 0; i < LEADER_SAMPLES; i++) {
-      const share = (i + 0.5) / LEADER_SAMPLES;
-      const [x, y] = [x1 + (x2 - x1) * share, y1 + (y2 - y1) * share];
-      if (this.isNear({ left: x, top: y, right: x, bottom: y }, AMBIGUOUS_PIXELS)) cost += LEADER_FIGURE_COST;
-    }
-    return cost;
   }
 
   /** Whether another figure is nearer than this to a place. */

@@ -50,7 +50,6 @@ class HallView implements HallScene {
   /** Runs while a frame is measured. */
   private measureTimer = 0;
   private isLost = false;
-  private isNear = false;
   /** How often the page was hidden or shown. */
   private hidings = 0;
   private isDisposed = false;
@@ -183,7 +182,7 @@ class HallView implements HallScene {
     if (this.cast.rootId !== root) this.rig.cut();
     this.rig.setHome(this.cast.layout, this.cast.actors, this.cast.layoutVersion);
     const isMoving = this.rig.update(ms);
-    this.tellView();
+    this.options.onView(this.rig.isNear ? 'near' : 'whole');
     const projector = new Projector(this.rig.current, this.width, this.height);
     const landmarks = this.landmarksAt(this.cast.apron);
     this.project(projector);
@@ -212,12 +211,6 @@ class HallView implements HallScene {
       if (this.chooser.addFrame(frameMs)) this.requestFrame();
     };
     this.measureTimer = window.setTimeout(look, LOOK_MS);
-  }
-
-  private tellView(): void {
-    if (this.rig.isNear === this.isNear) return;
-    this.isNear = this.rig.isNear;
-    this.options.onView(this.isNear ? 'near' : 'whole');
   }
 
   private landmarksAt(apron: Apron): Landmarks {

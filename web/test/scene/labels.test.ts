@@ -4,9 +4,8 @@ import type { Body, LabelRequest, Placement } from '../../src/scene/label-solver
 import { overlap } from '../../src/scene/rect';
 import type { Rect } from '../../src/scene/rect';
 import { Cast } from '../../src/scene/cast';
-import { amountText } from '../../src/scene/label-elements';
 import { crosses, leaderOf } from '../../src/scene/label-leader';
-import { isNamed } from '../../src/scene/labels';
+import { isNamed, namedMax } from '../../src/scene/labels';
 import { randomSequence } from '../../src/scene/motion';
 import type { Condition } from '../../src/stage';
 import { figure } from './figures';
@@ -184,7 +183,10 @@ describe('labels', () => {
     expect(cast.actors.every((actor) => isNamed(actor, 'many'))).toBe(true);
   });
 
-  it('say sums in sat', () => {
-    expect([80_000, 250, 1_234_567_000, 12_345].map(amountText)).toEqual(['80 sat', '0.25 sat', '1,234,567 sat', '12.3 sat']);
+  it('are at most 25 of a few figures; of many, what covers 30 % of the picture, and at most 48', () => {
+    expect(namedMax('few', 100)).toBe(25);
+    expect(namedMax('many', 520 * 400)).toBe(12);
+    expect(namedMax('many', 1600 * 900)).toBe(48);
+    expect(namedMax('many', 0)).toBe(1);
   });
 });
