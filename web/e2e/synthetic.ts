@@ -43,7 +43,7 @@ export class Script {
   fact(contract: string, fact: unknown): this {
     this.#facts += 1;
     this.#at += 40;
-    const data = { v: 2, seq: this.#facts, contract, at: this.#at, cause: 'tick', fact, texts: this.#excerpts };
+    const data = { v: 3, seq: this.#facts, contract, at: this.#at, cause: 'tick', fact, texts: this.#excerpts };
     this.#excerpts = {};
     return this.event('fact', JSON.stringify(data));
   }
@@ -87,7 +87,7 @@ export class Script {
 
   #brief(path: string, agent: string, task: string, more: object): object {
     const grant = { money: 1000 * (1 + (path.length % 7)), heads: 1, depth: 4, deadline: null };
-    const rest = { terms: [], fee: 0, severance: 0, context: 'fresh', hiring: null, stay: 'once' };
+    const rest = { terms: [], fee: 0, severance: 0, context: 'fresh', hiring: null, close_when: 'final_text' };
     return { path, agent, standing: 'listed', task: this.text(task, 'task'), grant, ...rest, ...more };
   }
 

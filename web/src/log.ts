@@ -159,6 +159,7 @@ export class SessionLog {
         this.#unknown.push({ index, contract, name: fact.name, value: fact.value });
         return this.#mark(index, 'unknown', contract, `unknown fact: ${firstWords(fact.name)}`);
       case 'asked':
+      case 'queued':
       case 'raised':
       case 'waiting':
       case 'woke':

@@ -132,11 +132,11 @@ export interface TextRef {
 }
 
 export type ContractState = 'works' | 'waits' | 'done' | 'ran_dry' | 'failed' | 'cancelled';
-export type Limit = 'purse' | 'turns' | 'deadline' | 'asked';
+export type Limit = 'purse' | 'turns' | 'deadline' | 'asked' | 'length';
 export type Outcome = 'done' | 'failed' | 'cancelled' | { readonly exhausted: Limit };
 
 export type Waits =
-  | { readonly kind: 'model' | 'check' | 'person' | 'hirer' }
+  | { readonly kind: 'model' | 'check' | 'person' | 'hirer' | 'money' }
   | { readonly kind: 'tool'; readonly tool: string }
   | { readonly kind: 'hire'; readonly contract: Path };
 
@@ -152,6 +152,16 @@ export interface TreeReport {
   readonly accepted: boolean;
   readonly text: TextRef;
   readonly output: TextRef | null;
+  /** Whether the text ends before its own end. */
+  readonly cut: boolean;
+}
+
+/** A hire that waits for money and has no contract yet. */
+export interface QueuedHire {
+  readonly path: Path;
+  readonly agent: string;
+  readonly label: TextRef | null;
+  readonly task: TextRef;
 }
 
 export interface TreeContract {
@@ -171,6 +181,8 @@ export interface TreeContract {
   readonly requests: number;
   readonly tool_calls: number;
   readonly hires: number;
+  /** The hires that wait for money, in order. */
+  readonly queued: readonly QueuedHire[];
   readonly refusals: number;
   /** Session time, in milliseconds. */
   readonly opened_at: number;
@@ -227,6 +239,7 @@ export interface Report {
   readonly text: TextRef;
   readonly output: TextRef | null;
   readonly accepted: boolean;
+  readonly cut: boolean;
   readonly spent: Msat;
   readonly change: Msat;
   readonly fee: Msat;
@@ -237,7 +250,8 @@ export type Stimulus =
   | { readonly kind: 'message' | 'question'; readonly text: TextRef }
   | { readonly kind: 'top_up'; readonly to: Path; readonly money: Msat }
   | { readonly kind: 'hire'; readonly agent: string; readonly task: TextRef }
-  | { readonly kind: 'wrap_up' | 'cancel' };
+  | { readonly kind: 'draw'; readonly least: Msat }
+  | { readonly kind: 'wrap_up' | 'cancel' | 'refuse_draw' | 'drop_hire' };
 
 export type Ask =
   | { readonly kind: 'model'; readonly turn: 'next' | 'last' }
@@ -245,13 +259,14 @@ export type Ask =
   | { readonly kind: 'hire'; readonly brief: Brief; readonly mode: string }
   | { readonly kind: 'check'; readonly what: TextRef }
   | { readonly kind: 'question'; readonly to: 'hirer' | 'owner'; readonly text: TextRef | null; readonly tool: string | null }
+  | { readonly kind: 'draw'; readonly least: Msat }
   | { readonly kind: 'tell'; readonly to: Path; readonly what: Stimulus };
 
 export type Answer =
   | { readonly kind: 'said'; readonly reply: TextRef; readonly words: TextRef | null; readonly calls: number }
   | { readonly kind: 'result' | 'failed_check' | 'text' | 'failed'; readonly text: TextRef }
   | { readonly kind: 'report'; readonly report: Report }
-  | { readonly kind: 'passed' | 'approved' | 'denied' | 'no_reply' | 'delivered' | 'gone' | 'lost' | 'aborted' };
+  | { readonly kind: 'passed' | 'approved' | 'denied' | 'no_reply' | 'met' | 'not_met' | 'delivered' | 'gone' | 'lost' | 'aborted' };
 
 export type Cost = { readonly kind: 'known' | 'estimated'; readonly money: Msat } | { readonly kind: 'unknown' };
 
@@ -262,7 +277,7 @@ export interface Refusal {
 }
 
 /** Why something was asked or refused. */
-export type Origin = 'course' | 'call' | 'cascade' | 'promise' | 'outside' | 'unknown';
+export type Origin = 'course' | 'call' | 'cascade' | 'outside' | 'unknown';
 
 /** A fact that this page can't read: its kind is new, or a part of it is. */
 export interface UnknownFact {
@@ -282,8 +297,16 @@ export type Fact =
       readonly origin: Origin;
     }
   | { readonly kind: 'answered'; readonly id: number; readonly answer: Answer; readonly cost: Cost }
-  /** The agent that was not hired: `null` if this is not about a hire. */
-  | { readonly kind: 'refused'; readonly why: Refusal; readonly agent: string | null }
+  | {
+      readonly kind: 'queued';
+      readonly ordinal: number;
+      readonly agent: string;
+      readonly inherits: boolean;
+      readonly label: TextRef | null;
+      readonly task: TextRef;
+    }
+  /** The agent that was not hired: `null` if this is not about a hire. `ordinal`: of a hire that had waited for money. */
+  | { readonly kind: 'refused'; readonly why: Refusal; readonly agent: string | null; readonly ordinal: number | null }
   | { readonly kind: 'raised'; readonly hire: number; readonly by: Msat }
   | { readonly kind: 'heard'; readonly from: 'owner' | 'contract'; readonly stimulus: Stimulus }
   | { readonly kind: 'waiting'; readonly on: readonly number[]; readonly need: string; readonly until: number | null }

@@ -12,7 +12,7 @@ mod verdict;
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, PayeeName, Powers, Tariff};
+use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, PayeeName, Powers, Standing, Tariff};
 
 use crate::roster::{DelegationMode, Dialect};
 use crate::text::{LazyText, Text};
@@ -45,6 +45,8 @@ pub struct Worker {
     /// The part of the grant that pays for a last report.
     pub severance: Msat,
     pub tariff: Tariff,
+    /// The number of the agent's own model in [`Team::models`], counted from 1; 0 if it has none there.
+    pub model_slot: u16,
     pub turns_max: u32,
     /// The size of the agent's opening, without its brief.
     pub opening_bytes: u64,
@@ -71,6 +73,8 @@ pub struct Team {
     pub ad_hoc: Option<Arc<Worker>>,
     /// The agent itself, for forks.
     pub own: Arc<Worker>,
+    /// Whether the agent itself is in the roster. An ad-hoc specialist may have the name of a member of its team.
+    pub standing: Standing,
     /// The models that a call may ask for. A call's choice is stored as the number of its model here.
     pub models: Vec<KnownModel>,
     /// The checks that the reports of the hires must pass, as texts, in order, each with its highest cost.

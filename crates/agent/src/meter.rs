@@ -1,12 +1,19 @@
 //! The cost of a model call whose usage no provider has reported in full: the call was stopped or broke off, or its reply came
-//! with no usage or only a part of it. A token has at least one byte, so bytes are an upper bound.
+//! with no usage, only a part of it, or numbers that can't be right. A token has at least one byte, so bytes are an upper bound.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use guildhall_kernel::{Cost, Msat, Request};
+use guildhall_kernel::{Cost, ImplausibleUsage, Msat, Request};
 
 use crate::model::{Delta, Prompt, Reply, Reported, Usage};
 use crate::runtime::Price;
+use crate::transcript::{text_size, written_size};
+
+/// The most bytes of text that one token can stand for, on average over a long text.
+const BYTES_PER_TOKEN_MAX: u64 = 16;
+
+/// A text of at least this many bytes is long enough for an average. A shorter one has at least one token.
+const LONG_TEXT_BYTES: u64 = 256;
 
 /// Follows a call and says what it costs if it is stopped.
 ///
@@ -62,7 +69,48 @@ impl Meter {
     }
 }
 
-/// Returns the most that a complete reply can have cost if its usage was not reported, or only in part. It counts the input at
+/// The counts of a usage report that can't be right: far too few tokens for the bytes that were sent or received. A provider that
+/// reports them may bill something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Implausible {
+    input: Option<ImplausibleUsage>,
+    output: Option<ImplausibleUsage>,
+}
+
+impl Implausible {
+    /// Compares the counts with the texts alone. What a protocol adds, and thinking, may be counted or not.
+    pub(crate) fn of(usage: &Usage, prompt: &Prompt, opening_bytes: u64, reply: &Reply) -> Implausible {
+        let sent = opening_bytes.saturating_add(text_size(&prompt.messages));
+        let check = |tokens, bytes| Some(ImplausibleUsage { tokens, bytes }).filter(|usage| !is_plausible(usage));
+        Implausible { input: check(usage.input, sent), output: check(usage.output, written_size(reply)) }
+    }
+
+    /// Returns whether every count can be right.
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Implausible::default()
+    }
+
+    /// Returns the counts that matter for the cost: a count that has no price doesn't.
+    pub(crate) fn priced(&self, price: &Price) -> Option<ImplausibleUsage> {
+        let costs = |usage: Usage| price(&usage) > Msat::ZERO;
+        let input = self.input.filter(|of| costs(Usage { input: of.bytes, ..Usage::default() }));
+        let output = self.output.filter(|of| costs(Usage { output: of.bytes, ..Usage::default() }));
+        [input, output].into_iter().flatten().reduce(|one, other| ImplausibleUsage {
+            tokens: one.tokens.saturating_add(other.tokens),
+            bytes: one.bytes.saturating_add(other.bytes),
+        })
+    }
+}
+
+fn is_plausible(ImplausibleUsage { tokens, bytes }: &ImplausibleUsage) -> bool {
+    match *bytes {
+        0 => true,
+        1..LONG_TEXT_BYTES => *tokens > 0,
+        LONG_TEXT_BYTES.. => *tokens >= bytes / BYTES_PER_TOKEN_MAX,
+    }
+}
+
+/// Returns the most that a complete reply can have cost if its usage was not reported, only in part, or can't be right. It counts the input at
 /// its highest price, and each count as at least what was reported. It leaves out thinking that the provider neither sends nor
 /// reports. It exceeds the hold only if the reported counts do.
 pub(crate) fn estimate(price: &Price, request: &Request, prompt: &Prompt, reply: &Reply, reported: Reported) -> Msat {

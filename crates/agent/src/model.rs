@@ -138,6 +138,8 @@ pub struct Prompt {
     pub max_tokens: u32,
     /// The tool that the reply must call, if any. Not every provider can enforce it.
     pub must_call: Option<String>,
+    /// What the model has written so far of a JSON turn that was cut. The reply continues this text.
+    pub continues: Option<String>,
     /// The prompt as data, for a model within the process that [reads it](Model::reads_data). It is never sent.
     pub data: Option<Box<PromptData>>,
 }
@@ -262,6 +264,9 @@ pub struct Reply {
     pub calls: Vec<RawCall>,
     /// Why it ended.
     pub stop: Stop,
+    /// What the model wrote of a JSON turn that was cut, as it wrote it. Later requests show this part in place of the words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
 }
 
 impl Reply {
@@ -269,7 +274,7 @@ impl Reply {
     pub fn words(words: impl Into<String>) -> Reply {
         let words = words.into();
         let raw = json!({ "words": words });
-        Reply { wire: Wire::Inside, raw, words: Some(words), calls: Vec::new(), stop: Stop::End }
+        Reply { wire: Wire::Inside, raw, words: Some(words), calls: Vec::new(), stop: Stop::End, part: None }
     }
 
     /// Makes a reply that calls a tool, by a model within the process.
@@ -281,7 +286,8 @@ impl Reply {
     /// assert_eq!(reply.calls.len(), 2);
     /// ```
     pub fn call(name: impl Into<String>, arguments: Value) -> Reply {
-        let none = Reply { wire: Wire::Inside, raw: json!({}), words: None, calls: Vec::new(), stop: Stop::Calls };
+        let none =
+            Reply { wire: Wire::Inside, raw: json!({}), words: None, calls: Vec::new(), stop: Stop::Calls, part: None };
         none.and_call(name, arguments)
     }
 
@@ -336,6 +342,8 @@ pub enum Stop {
     Calls,
     /// The reply reached `max_tokens`. Its last call may be cut off.
     Length,
+    /// The model's context window is full.
+    Window,
     /// The provider stopped the reply.
     Refusal,
 }
@@ -418,6 +426,9 @@ pub enum ModelError {
     /// The provider refused: a wrong key, an unknown model, a limit, an unreadable request, or too many requests.
     #[error("{provider} refused: {why}")]
     Refused { provider: String, why: String },
+    /// There is no model to ask, because the agent can't be set up.
+    #[error("{why}")]
+    NoModel { why: String },
     /// The prompt is longer than the model's window.
     #[error("the prompt is too long for {provider}: {why}")]
     TooLong { provider: String, why: String },

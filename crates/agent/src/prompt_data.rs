@@ -39,7 +39,7 @@ pub enum Heard {
         text: String,
         failed: bool,
     },
-    /// An agent was hired.
+    /// An agent was hired. It may still wait for money.
     Hired {
         /// The call that hired it, if a call did.
         call: Option<String>,
@@ -50,6 +50,8 @@ pub enum Heard {
     Refused {
         /// The call, if a call was refused.
         call: Option<String>,
+        /// The hire, if it had waited for money.
+        hire: Option<Path>,
         why: Refusal,
     },
     /// A hire reported.

@@ -1,27 +1,31 @@
 //! The runtime of an agent: its profile and its model. It turns a leaf ask into an answer: it shows a request
 //! to the model and reads the reply, or it calls a tool.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Fact, Input, Millis, Msat, Nudge, Path, Request,
-    TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
+    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Cut, Fact, Input, Millis, Msat, Nudge, OwnSize, Path,
+    Request, Said, TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
 };
 use serde_json::Value;
 
 use crate::checks::{self, Check};
 use crate::hiring::{self, DelegationTool, FinalText, Post, Reader};
 use crate::history::{History, squeezed};
-use crate::meter::{Meter, estimate};
-use crate::model::{Attempt, Billing, Delta, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, Usage, Watch};
+use crate::meter::{Implausible, Meter, estimate};
+use crate::model::{
+    Attempt, Billing, Delta, Message, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, Usage, Watch,
+};
 use crate::profile::Profile;
 use crate::prompt_data::PromptData;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, ToolOutcome, ToolResult};
-use crate::transcript::{cut, heard, size};
+use crate::transcript::{heard, last_messages, size, unfinished};
 use crate::wording;
 
 /// The part of a model's window, in percent, above which older results are left out.
@@ -32,9 +36,6 @@ const SQUEEZES_MAX: usize = 4;
 
 /// After how many lost replies in a row the contract ends. Each may have cost its hold.
 const LOSSES_MAX: usize = 3;
-
-/// The most bytes of text that one token can stand for, on average over a request.
-const BYTES_PER_TOKEN_MAX: u64 = 16;
 
 /// Everything that an agent works with.
 #[derive(Clone)]
@@ -47,6 +48,38 @@ pub struct AgentRuntime {
     pub window: u64,
     pub price: Price,
     pub redactor: Redactor,
+    /// Whether the session counts the texts that the model writes by their tokens.
+    pub counts: Arc<TokenCounts>,
+}
+
+/// Whether the tokens that a model's provider reports can be used to predict the size of later requests. All contracts of a session
+/// with the same model share it.
+#[derive(Debug, Default)]
+pub struct TokenCounts(AtomicBool);
+
+impl TokenCounts {
+    /// Notes that a request had more input than it held: from now on, texts count by their bytes.
+    pub fn distrust(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn are_too_low(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Returns whether a reply reports more input than its request held. A cached part is a part of the input.
+pub fn exceeds_its_hold(request: &Request, said: &Said) -> bool {
+    said.used.is_some_and(|used| used.input > request.tokens)
+}
+
+/// What is needed to read a reply.
+#[derive(Clone, Copy)]
+struct ReadContext<'a> {
+    brief: Option<&'a Brief>,
+    /// The words before, if the reply continues a reply that was cut.
+    before: Option<&'a str>,
+    now: Millis,
 }
 
 /// Returns the cost of usage.
@@ -136,36 +169,56 @@ impl AgentRuntime {
             attempt = self.model.ask(&prompt, watch).await;
         }
         let Attempt { outcome, usage: reported } = attempt;
-        let usage = reported.whole();
-        let known = usage.map(|usage| Cost::Known((self.price)(&usage)));
+        let known = reported.whole().map(|usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
                 // From here on, the reply contains no secrets.
-                let reply = self.redactor.clean_reply(&key, reply);
+                let reply = sendable(self.redactor.clean_reply(&key, reply));
+                let before = match request.turn {
+                    Turn::Next => words_so_far(&history, &reply)?,
+                    Turn::Last => None,
+                };
+                let implausible = reported.whole().map(|usage| self.implausible(&usage, &prompt, &reply));
+                // Numbers that can't be right count as not reported, also for the size of the next request.
+                let usage = reported.whole().filter(|_| implausible.is_none_or(|implausible| implausible.is_none()));
                 let mut texts = Vec::new();
-                let mut read = self.read(&reply, usage, brief_of(history.facts), clock(), &mut texts);
-                if usage.is_some_and(|usage| !is_plausible(usage.input, &prompt)) {
-                    // Without a number, the next hold is as large as if nothing had been reported.
-                    read.input_tokens = None;
-                }
-                if reply.calls.is_empty() && request.turn == Turn::Next {
-                    read.verdict = self.judge(&reply, history, &mut texts)?;
+                let context = ReadContext { brief: brief_of(history.facts), before: before.as_deref(), now: clock() };
+                let mut read = self.read(&reply, usage, context, &mut texts);
+                read.implausible = implausible.and_then(|implausible| implausible.priced(&self.price));
+                let whole = read.cut.is_none();
+                if reply.calls.is_empty() && request.turn == Turn::Next && whole {
+                    read.verdict = self.judge(&reply, before.as_deref(), history, &mut texts)?;
                 }
                 let tokens = usage.map_or(request.tokens, |usage| usage.input);
                 let full = tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX);
                 let compact = full.then(|| self.compaction(history, request.upto)).transpose()?;
                 read.verdict.compact = compact.or(left_out);
-                let cost =
-                    known.unwrap_or_else(|| Cost::Estimated(estimate(&self.price, request, &prompt, &reply, reported)));
+                if usage.is_some_and(|usage| usage.input > request.tokens) {
+                    self.counts.distrust();
+                }
+                let cost = known.filter(|_| read.implausible.is_none());
+                let estimate = || Cost::Estimated(estimate(&self.price, request, &prompt, &reply, reported));
+                let cost = cost.unwrap_or_else(estimate);
                 Ok(Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts })
             }
             Err(why @ ModelError::Broken { .. }) => {
                 Ok(self.lose(&key, &why, meter.cost_of_stopping(), losses(history.facts), watch))
             }
-            Err(why @ (ModelError::Unavailable { .. } | ModelError::Refused { .. } | ModelError::TooLong { .. })) => {
-                Ok(self.fail(&key, &why.to_string(), known.unwrap_or(Cost::Known(Msat::ZERO))))
-            }
+            Err(
+                why @ (ModelError::Unavailable { .. }
+                | ModelError::Refused { .. }
+                | ModelError::NoModel { .. }
+                | ModelError::TooLong { .. }),
+            ) => Ok(self.fail(&key, &why.to_string(), known.unwrap_or(Cost::Known(Msat::ZERO)))),
         }
+    }
+
+    /// Compares the usage of a reply with the bytes that were sent and received.
+    fn implausible(&self, usage: &Usage, prompt: &Prompt, reply: &Reply) -> Implausible {
+        // JSON turns replace the tools by shorter rules.
+        let opening = &prompt.opening;
+        let opening = if self.model.has_json_turns() { opening.system().len() as u64 } else { opening.bytes() };
+        Implausible::of(usage, prompt, opening, reply)
     }
 
     fn prompt(
@@ -195,11 +248,16 @@ impl AgentRuntime {
             Turn::Last => {
                 let opening = self.profile.last_opening();
                 let room = request.tokens.saturating_sub(opening.system().len() as u64);
-                (opening, cut(history.facts, history.texts, room)?, None, None)
+                let room = request.cut.then_some(room);
+                (opening, last_messages(history.facts, history.texts, room, request.max_tokens)?, None, None)
             }
         };
+        let continues = match request.turn {
+            Turn::Next => json_so_far(&history)?,
+            Turn::Last => None,
+        };
         let (opening, max_tokens) = (Arc::clone(opening), request.max_tokens);
-        Ok(Prompt { key, opening, messages, status, max_tokens, must_call, data })
+        Ok(Prompt { key, opening, messages, status, max_tokens, must_call, continues, data })
     }
 
     /// Returns the tool that the next reply must call: the hiring tool, if an agent that must hire was nudged to hire.
@@ -239,16 +297,18 @@ impl AgentRuntime {
         &self,
         reply: &Reply,
         usage: Option<Usage>,
-        brief: Option<&Brief>,
-        now: Millis,
+        ReadContext { brief, before, now }: ReadContext<'_>,
         texts: &mut Vec<Text>,
     ) -> guildhall_kernel::Reply {
+        let bytes = size(&[Message::Assistant(Arc::new(reply.clone()))]);
+        let size = OwnSize { bytes: u32::try_from(bytes).unwrap_or(u32::MAX), tokens: self.counted(usage) };
         let stored = serde_json::to_string(reply).expect("a reply is JSON");
         let whole = add_text(texts, Text::of_clean(TextKind::Reply, stored));
-        let words = noted_words(reply).map(|words| add_text(texts, self.redactor.text(TextKind::Words, &words)));
+        let words =
+            noted_words(reply, before).map(|words| add_text(texts, self.redactor.text(TextKind::Words, &words)));
         // Only a contract with checks has structured output.
         let demanded = brief.is_some_and(|brief| !brief.checks.is_empty());
-        let output = words_of(reply).filter(|_| demanded).and_then(checks::output);
+        let output = joined_words(reply, before).filter(|_| demanded).and_then(|words| checks::output(&words));
         let output = output.map(|output| add_text(texts, self.redactor.text(TextKind::Output, &output.to_string())));
         let mut ids = BTreeSet::new();
         let calls = reply.calls.iter().map(|call| {
@@ -265,8 +325,29 @@ impl AgentRuntime {
             // The next status may have more tokens than the counted one.
             input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
             used: usage.map(|usage| Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }),
+            size,
+            cut: self.cut(reply, usage),
+            implausible: None,
             calls: calls.collect(),
             verdict: Verdict::default(),
+        }
+    }
+
+    /// Returns the output tokens by which a reply is counted in later requests; 0 if its bytes count.
+    fn counted(&self, usage: Option<Usage>) -> u32 {
+        let tokens = usage.filter(|_| !self.counts.are_too_low()).map_or(0, |usage| usage.output);
+        u32::try_from(tokens).unwrap_or(0)
+    }
+
+    /// Returns why a reply ends before its own end. Some servers report a full window like a reply that is too long.
+    fn cut(&self, reply: &Reply, usage: Option<Usage>) -> Option<Cut> {
+        let fills_window = |usage: Usage| usage.input.saturating_add(usage.output) >= self.window;
+        match reply.stop {
+            _ if !reply.calls.is_empty() => None,
+            Stop::Length if usage.is_some_and(fills_window) => Some(Cut::Window),
+            Stop::Length => Some(Cut::MaxTokens),
+            Stop::Window => Some(Cut::Window),
+            Stop::End | Stop::Calls | Stop::Refusal => None,
         }
     }
 
@@ -292,11 +373,18 @@ impl AgentRuntime {
     }
 
     /// Judges a reply without a call.
-    fn judge(&self, reply: &Reply, history: History<'_>, texts: &mut Vec<Text>) -> Result<Verdict, TextError> {
+    fn judge(
+        &self,
+        reply: &Reply,
+        before: Option<&str>,
+        history: History<'_>,
+        texts: &mut Vec<Text>,
+    ) -> Result<Verdict, TextError> {
         let facts = history.facts;
-        let (Some(words), Some(brief)) = (words_of(reply), brief_of(facts)) else { return Ok(Verdict::default()) };
+        let words = joined_words(reply, before);
+        let (Some(words), Some(brief)) = (words, brief_of(facts)) else { return Ok(Verdict::default()) };
         let task = history.texts.text(&brief.task)?;
-        let final_text = FinalText { words, brief, task: &task, facts, tools: self.profile.opening().tools() };
+        let final_text = FinalText { words: &words, brief, task: &task, facts, tools: self.profile.opening().tools() };
         Ok(hiring::verdict(self.profile.team().map(Arc::as_ref), &final_text, &self.redactor, texts))
     }
 
@@ -370,13 +458,6 @@ impl AgentRuntime {
     }
 }
 
-/// Whether a provider can have read so few tokens. A much smaller number would lower the holds of all later requests, and the
-/// provider could bill more than was held.
-fn is_plausible(input_tokens: u64, prompt: &Prompt) -> bool {
-    let sent = prompt.opening.bytes().saturating_add(size(&prompt.messages));
-    input_tokens >= sent / BYTES_PER_TOKEN_MAX
-}
-
 fn is_too_long(attempt: &Attempt) -> bool {
     attempt.usage == Reported::Nothing && matches!(attempt.outcome, Err(ModelError::TooLong { .. }))
 }
@@ -393,14 +474,49 @@ fn brief_of(facts: &[Fact]) -> Option<&Brief> {
     facts.iter().find_map(Fact::opened)
 }
 
-/// Returns the words of a reply, with a note if the reply is incomplete.
-fn noted_words(reply: &Reply) -> Option<String> {
-    let unfinished = match reply.stop {
-        Stop::Length if reply.calls.is_empty() => wording::CUT_OFF,
+/// Returns the words of a reply behind the parts before it, with a note if the provider ended the reply.
+fn noted_words(reply: &Reply, before: Option<&str>) -> Option<String> {
+    let ended = match reply.stop {
         Stop::Refusal => wording::ENDED_BY_PROVIDER,
-        Stop::Length | Stop::End | Stop::Calls => "",
+        Stop::Length | Stop::Window | Stop::End | Stop::Calls => "",
     };
-    words_of(reply).map(|words| format!("{words}{unfinished}"))
+    joined_words(reply, before).map(|words| format!("{words}{ended}"))
+}
+
+/// Returns the words of a reply behind the parts before it, byte by byte.
+fn joined_words<'a>(reply: &'a Reply, before: Option<&str>) -> Option<Cow<'a, str>> {
+    match before {
+        None => words_of(reply).map(Cow::Borrowed),
+        Some(before) => Some(format!("{before}{}", reply.words.as_deref().unwrap_or_default()).into()),
+    }
+}
+
+/// Returns the words before a reply that continues a reply that was cut. A JSON turn is read as a whole, so its words are not
+/// joined.
+fn words_so_far(history: &History<'_>, reply: &Reply) -> Result<Option<String>, TextError> {
+    let words = unfinished(history.facts).and_then(|parts| parts.last()?.words);
+    let is_json = reply.part.is_some() || json_so_far(history)?.is_some();
+    words.filter(|_| !is_json && reply.calls.is_empty()).map(|words| history.texts.text(&words)).transpose()
+}
+
+/// Returns what the model has written so far of a JSON turn that was cut.
+fn json_so_far(history: &History<'_>) -> Result<Option<String>, TextError> {
+    let Some(parts) = unfinished(history.facts) else { return Ok(None) };
+    let mut text = String::new();
+    for said in parts {
+        let Some(part) = &history.texts.reply(&said.reply)?.part else { return Ok(None) };
+        text.push_str(part);
+    }
+    Ok(Some(text))
+}
+
+/// Returns a reply as later requests may send it. Half of a provider's own form is not valid, for example thinking without its
+/// signature, so a reply that was cut is sent as text.
+fn sendable(reply: Reply) -> Reply {
+    match reply.stop {
+        Stop::Length | Stop::Window if reply.calls.is_empty() => Reply { raw: Value::Null, ..reply },
+        Stop::Length | Stop::Window | Stop::End | Stop::Calls | Stop::Refusal => reply,
+    }
 }
 
 fn words_of(reply: &Reply) -> Option<&str> {

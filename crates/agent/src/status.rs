@@ -11,6 +11,8 @@ pub const STATUS_BYTES_MAX: u64 = 192;
 pub struct Status {
     /// The money that it has, including the hold of this request.
     pub money: Msat,
+    /// Whether it may get more money from its hirer.
+    pub may_draw: bool,
     /// How many replies it may still give, including the reply to this request.
     pub turns: u32,
     /// What is left for hires, if it may hire.
@@ -37,6 +39,7 @@ impl Status {
         let (heads, depth) = (contract.heads().available(), brief.grant.depth);
         Status {
             money,
+            may_draw: contract.may_draw(),
             turns: contract.turns_left(),
             hiring: brief.hiring.as_ref().map(|_| HiringLeft { money: contract.grantable(money), heads, depth }),
             time: brief.grant.deadline.map(|deadline| Millis(deadline.0.saturating_sub(now.0))),

@@ -1,12 +1,15 @@
 //! Turns a contract's facts into the conversation that its agent is shown. The same facts always give the same messages, so
 //! that each prompt begins with the prompt before.
 
+mod last;
+mod size;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CallRef, Context, Fact, Mode, Origin, Path, Pause, Refusal, Report,
-    Said, Sender, Stimulus, TextRef,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CONTINUED_MAX, CallRef, Context, Cut, Fact, Inherit, Mode,
+    Offer, Origin, Path, Pause, Refusal, Report, Said, Sender, Stimulus, TextRef,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +20,9 @@ use crate::prompt_data::{Heard, HeardReport};
 use crate::text::{TextError, Texts};
 use crate::tool::ToolOutcome;
 use crate::wording;
+
+pub(crate) use last::last_messages;
+pub(crate) use size::{size, text_size, written_size};
 
 /// Turns a contract's facts into the messages that its agent is shown.
 pub fn transcript(facts: &[Fact], texts: &dyn Texts) -> Result<Vec<Message>, TextError> {
@@ -40,58 +46,16 @@ fn build(facts: &[Fact], texts: &dyn Texts, data: Option<Data>) -> Result<Transc
     Ok(builder)
 }
 
-/// Returns the size of a conversation in bytes. It has at most as many tokens.
-pub(crate) fn size(messages: &[Message]) -> u64 {
-    let part = |part: &Part| match part {
-        Part::Words(words) => words.len(),
-        Part::Result { call, text, .. } => call.len() + text.len(),
-    };
-    let bytes = |message: &Message| match message {
-        Message::User(parts) => parts.iter().map(part).sum::<usize>(),
-        Message::Assistant(reply) if reply.raw.is_null() => {
-            let arguments =
-                |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
-            let call = |call: &RawCall| call.id.len() + call.name.len() + arguments(call);
-            reply.words.as_ref().map_or(0, String::len) + reply.calls.iter().map(call).sum::<usize>()
-        }
-        Message::Assistant(reply) => reply.raw.to_string().len(),
-    };
-    messages.iter().map(|message| bytes(message) as u64).sum()
-}
-
-/// Returns the messages for an agent's last reply, in at most `bytes` bytes: the whole transcript if it fits, otherwise the brief
-/// and as many of the newest texts as fit. What precedes the brief is left out.
-pub(crate) fn cut(facts: &[Fact], texts: &dyn Texts, bytes: u64) -> Result<Vec<Message>, TextError> {
-    let mut messages = transcript(facts, texts)?;
-    let last = Part::Words(wording::LAST_REPLY.to_owned());
-    if size(&messages) + wording::LAST_REPLY.len() as u64 <= bytes {
-        match messages.last_mut() {
-            Some(Message::User(parts)) => parts.push(last),
-            Some(Message::Assistant(_)) | None => messages.push(Message::User(vec![last])),
-        }
-        return Ok(messages);
-    }
-    let brief = facts.iter().find_map(Fact::opened).map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
-    let mut left = bytes.saturating_sub((wording::LAST_REPLY.len() + wording::CUT_HEADING.len() + brief.len()) as u64);
-    let mut newest: Vec<&str> = Vec::new();
-    for words in messages.iter().rev().flat_map(texts_of).filter(|words| *words != brief) {
-        let fits = words.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX));
-        newest.push(&words[..fits]);
-        left -= fits as u64;
-        if left == 0 {
-            break;
-        }
-    }
-    newest.reverse();
-    let newest = format!("{}\n{}", wording::CUT_HEADING, newest.join("\n\n"));
-    Ok(vec![Message::User(vec![Part::Words(brief), Part::Words(newest), last])])
-}
-
-fn texts_of(message: &Message) -> Vec<&str> {
-    match message {
-        Message::Assistant(reply) => reply.words.as_deref().into_iter().collect(),
-        Message::User(parts) => parts.iter().rev().map(Part::text).collect(),
-    }
+/// Returns the parts of the newest reply, if it was cut and the next ordinary reply continues it: the parts that were sent, and
+/// the text so far.
+pub(crate) fn unfinished(facts: &[Fact]) -> Option<Vec<Said>> {
+    let is_part = |said: &&Said| said.calls == 0 && said.cut == Some(Cut::MaxTokens) && said.words.is_some();
+    let replies = facts.iter().rev().filter_map(Fact::said).map(|(_, said)| said);
+    let mut parts: Vec<Said> = replies.take_while(is_part).copied().collect();
+    // A reply is continued so often that the next part is its last. What follows is another reply.
+    parts.truncate(parts.len() % (CONTINUED_MAX as usize + 1));
+    parts.reverse();
+    (!parts.is_empty()).then_some(parts)
 }
 
 /// Turns a contract's facts into what its agent is shown, one fact at a time.
@@ -110,9 +74,29 @@ impl Conversation {
 
     /// Returns the texts of earlier facts that are shown with this fact: the task and the name of the hire that it is about.
     pub fn texts_of(&self, fact: &Fact) -> Vec<TextRef> {
-        let (Fact::Answered { id, .. } | Fact::Woke { pause: Pause::Hire(id), .. }) = fact else { return Vec::new() };
-        let Some((Asked::Hire(brief), _)) = self.0.asks.get(id) else { return Vec::new() };
-        std::iter::once(brief.task).chain(brief.label.as_deref().copied()).collect()
+        let builder = &self.0;
+        let hire = match fact {
+            Fact::Answered { id, .. } => match builder.asks.get(id) {
+                Some((Asked::Hire(brief), _)) => Some(Hire::of(brief)),
+                Some(_) | None => None,
+            },
+            Fact::Woke { pause: Pause::Hire(ordinal), .. } | Fact::Refused { ordinal: Some(ordinal), .. } => {
+                builder.hires.get(ordinal).map(|(hire, _)| hire.clone())
+            }
+            Fact::Opened(_)
+            | Fact::Asked { .. }
+            | Fact::Queued { .. }
+            | Fact::Refused { .. }
+            | Fact::Raised { .. }
+            | Fact::Heard { .. }
+            | Fact::Waiting { .. }
+            | Fact::Woke { .. }
+            | Fact::Nudged(_)
+            | Fact::Compacted { .. }
+            | Fact::Closing(_)
+            | Fact::Closed(_) => None,
+        };
+        hire.into_iter().flat_map(|hire| std::iter::once(hire.task).chain(hire.label)).collect()
     }
 }
 
@@ -127,6 +111,12 @@ struct TranscriptBuilder {
     is_compacted: bool,
     /// The asks so far, for the facts that answer them.
     asks: BTreeMap<AskId, (Asked, Origin)>,
+    /// The hires that were admitted or had to wait, by ordinal, each with the call that hired it.
+    hires: BTreeMap<u32, (Hire, Origin)>,
+    /// The limit of the newest request.
+    max_tokens: u32,
+    /// How many parts of the newest reply were cut, in a row.
+    cut: u32,
     /// All calls so far: the id that the model gave each, and the tool.
     calls: BTreeMap<CallRef, (String, String)>,
     /// The calls of the newest reply that have no result yet.
@@ -134,6 +124,29 @@ struct TranscriptBuilder {
     brief: Option<Arc<Brief>>,
     /// The contract by which results are cited, if the report must cite them.
     cites_as: Option<Path>,
+}
+
+/// A hire, as its hirer is told about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Hire {
+    pub(crate) path: Path,
+    pub(crate) agent: AgentName,
+    pub(crate) label: Option<TextRef>,
+    pub(crate) task: TextRef,
+}
+
+impl Hire {
+    pub(crate) fn of(brief: &Brief) -> Hire {
+        let label = brief.label.as_deref().copied();
+        Hire { path: brief.path.clone(), agent: brief.agent.clone(), label, task: brief.task }
+    }
+
+    /// Makes the hire of an offer. A fork has its hirer's agent, whatever agent the offer names.
+    pub(crate) fn offered(hirer: &Brief, ordinal: u32, offer: &Offer) -> Hire {
+        let agent = if offer.inherit == Inherit::Fork { &hirer.agent } else { &offer.agent };
+        let label = offer.label.as_deref().copied();
+        Hire { path: hirer.path.hire(ordinal), agent: agent.clone(), label, task: offer.task }
+    }
 }
 
 /// What the answer to an ask needs to know about the ask.
@@ -146,6 +159,7 @@ enum Asked {
     Question,
     Message,
     Cancel,
+    Draw,
 }
 
 impl Asked {
@@ -156,6 +170,7 @@ impl Asked {
             Ask::Hire { brief, .. } => Asked::Hire(Arc::clone(brief)),
             Ask::Check(_) => Asked::Check,
             Ask::Question { .. } => Asked::Question,
+            Ask::Draw { .. } => Asked::Draw,
             Ask::Tell { what: Stimulus::Cancel, .. } => Asked::Cancel,
             Ask::Tell { .. } => Asked::Message,
         }
@@ -181,14 +196,15 @@ impl TranscriptBuilder {
             Fact::Asked { id, ask, origin, .. } => self.asked(*id, ask, *origin, texts)?,
             Fact::Answered { id, answer: Answer::Said(said), .. } => self.replied(*id, said, texts)?,
             Fact::Answered { id, answer, .. } => self.answered(*id, answer, texts)?,
-            Fact::Refused { why, origin, .. } => self.refused(why, *origin),
+            Fact::Queued { origin, ordinal, offer, .. } => self.queued(*origin, *ordinal, offer, texts)?,
+            Fact::Refused { why, origin, ordinal, .. } => self.refused(why, *origin, *ordinal, texts)?,
             Fact::Heard { from, stimulus } => self.heard(from, stimulus, texts)?,
             Fact::Woke { pause: Pause::Call(call), why } => {
                 self.add_result(*call, wording::waking(*why).to_owned(), ToolOutcome::Done);
             }
-            Fact::Woke { pause: Pause::Hire(id), .. } => {
-                if let Some((Asked::Hire(brief), Origin::Call(call))) = self.asks.get(id).cloned() {
-                    let text = wording::continues(&brief, label(&brief, texts)?.as_deref());
+            Fact::Woke { pause: Pause::Hire(ordinal), .. } => {
+                if let Some((hire, Origin::Call(call))) = self.hires.get(ordinal).cloned() {
+                    let text = wording::continues(&hire, label(&hire, texts)?.as_deref());
                     self.add_result(call, text, ToolOutcome::Done);
                 }
             }
@@ -209,22 +225,71 @@ impl TranscriptBuilder {
         self.asks.insert(id, (Asked::of(ask), origin));
         match ask {
             // What arrives while the model works is for its next turn.
-            Ask::Model(_) => self.end_turn(),
-            Ask::Hire { brief, mode } => {
-                let (hire, agent) = (brief.path.clone(), brief.agent.clone());
-                self.add_data(call_of(origin), |call| Heard::Hired { call, hire, agent });
-                if let (Mode::Background, Origin::Call(call)) = (mode, origin) {
-                    let text = wording::was_hired(brief, label(brief, texts)?.as_deref());
-                    self.add_result(call, text, ToolOutcome::Done);
-                }
+            Ask::Model(request) => {
+                self.end_turn();
+                self.max_tokens = request.max_tokens;
             }
-            Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {}
+            Ask::Hire { brief, mode } => self.hired(brief, *mode, origin, texts)?,
+            Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {}
         }
         Ok(())
     }
 
-    fn refused(&mut self, why: &Refusal, origin: Origin) {
-        self.add_data(call_of(origin), |call| Heard::Refused { call, why: why.clone() });
+    /// A hire has begun. The call of a hire that has waited was answered when the hire had to wait.
+    fn hired(&mut self, brief: &Brief, mode: Mode, origin: Origin, texts: &dyn Texts) -> Result<(), TextError> {
+        let (hire, name) = (Hire::of(brief), label(&Hire::of(brief), texts)?);
+        let money = brief.grant.money;
+        let has_waited = self.hires.insert(brief.path.ordinal(), (hire.clone(), origin)).is_some();
+        if !has_waited {
+            let (path, agent) = (hire.path.clone(), hire.agent.clone());
+            self.add_data(call_of(origin), |call| Heard::Hired { call, hire: path, agent });
+        }
+        match (mode, origin) {
+            (Mode::Background, Origin::Call(_)) if has_waited => {
+                self.add_words(wording::has_begun(&hire, money, name.as_deref()));
+            }
+            (Mode::Background, Origin::Call(call)) => {
+                self.add_result(call, wording::was_hired(&hire, money, name.as_deref()), ToolOutcome::Done);
+            }
+            (Mode::Background | Mode::Blocking, _) => {}
+        }
+        Ok(())
+    }
+
+    /// A hire has to wait for money.
+    fn queued(&mut self, origin: Origin, ordinal: u32, offer: &Offer, texts: &dyn Texts) -> Result<(), TextError> {
+        let Some(brief) = &self.brief else { return Ok(()) };
+        let hire = Hire::offered(brief, ordinal, offer);
+        let name = label(&hire, texts)?;
+        self.hires.insert(ordinal, (hire.clone(), origin));
+        let (path, agent) = (hire.path.clone(), hire.agent.clone());
+        self.add_data(call_of(origin), |call| Heard::Hired { call, hire: path, agent });
+        if let (Mode::Background, Origin::Call(call)) = (offer.mode, origin) {
+            self.add_result(call, wording::waits_for_money(&hire, name.as_deref()), ToolOutcome::Done);
+        }
+        Ok(())
+    }
+
+    fn refused(
+        &mut self,
+        why: &Refusal,
+        origin: Origin,
+        ordinal: Option<u32>,
+        texts: &dyn Texts,
+    ) -> Result<(), TextError> {
+        let waited = ordinal.and_then(|ordinal| self.hires.get(&ordinal)).map(|(hire, _)| hire.clone());
+        let path = waited.as_ref().map(|hire| hire.path.clone());
+        self.add_data(call_of(origin), |call| Heard::Refused { call, hire: path, why: why.clone() });
+        match (origin, waited) {
+            (Origin::Call(call), Some(hire)) if !self.unanswered.contains(&call) => {
+                self.add_words(wording::not_begun(&hire, why, label(&hire, texts)?.as_deref()));
+            }
+            (origin, Some(_) | None) => self.refused_at_once(why, origin),
+        }
+        Ok(())
+    }
+
+    fn refused_at_once(&mut self, why: &Refusal, origin: Origin) {
         match origin {
             Origin::Call(call) => {
                 let tool = self.calls.get(&call).map(|(_, tool)| tool.as_str());
@@ -232,7 +297,7 @@ impl TranscriptBuilder {
                 self.add_result(call, wording::refusal(why, example), ToolOutcome::Failed);
             }
             Origin::Cascade => self.add_words(wording::cascade_refused(why)),
-            Origin::Course | Origin::Promise | Origin::Outside => {}
+            Origin::Course | Origin::Outside => {}
         }
     }
 
@@ -271,7 +336,7 @@ impl TranscriptBuilder {
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost);
                 self.add_result(call, text, if failed { ToolOutcome::Failed } else { ToolOutcome::Done });
             }
-            (Asked::Message | Asked::Cancel, _) => {}
+            (Asked::Message | Asked::Cancel | Asked::Draw, _) => {}
             (Asked::Tool | Asked::Hire(_) | Asked::Check | Asked::Question, _) => self.add_words(text),
         }
         Ok(())
@@ -298,9 +363,16 @@ impl TranscriptBuilder {
                 let failed = matches!(answer, Answer::Failed(_) | Answer::Lost | Answer::Aborted);
                 Heard::Result { call, text: text(answer.text())?, failed }
             }
-            (Asked::Model | Asked::Tool | Asked::Check | Asked::Question | Asked::Message | Asked::Cancel, _) => {
-                return Ok(());
-            }
+            (
+                Asked::Model
+                | Asked::Tool
+                | Asked::Check
+                | Asked::Question
+                | Asked::Message
+                | Asked::Cancel
+                | Asked::Draw,
+                _,
+            ) => return Ok(()),
         };
         data.next.push((call, heard));
         Ok(())
@@ -318,7 +390,19 @@ impl TranscriptBuilder {
             data.heard.push(Heard::Reply(Arc::clone(&reply)));
         }
         self.messages.push(Message::Assistant(reply));
+        self.ask_for_rest(said);
         Ok(())
+    }
+
+    /// Asks for the rest of a reply that was cut. A reply is continued only so often.
+    fn ask_for_rest(&mut self, said: &Said) {
+        let is_cut = said.calls == 0 && said.words.is_some() && said.cut == Some(Cut::MaxTokens);
+        if !is_cut || self.cut == CONTINUED_MAX {
+            self.cut = 0;
+            return;
+        }
+        self.cut += 1;
+        self.add_words(wording::continue_reply(self.max_tokens));
     }
 
     /// Returns a report as its hirer is shown it. A report that arrives after its call was answered repeats its task.
@@ -334,18 +418,24 @@ impl TranscriptBuilder {
             Origin::Call(call) => !self.unanswered.contains(&call),
             Origin::Outside => true,
             // The task is the reply that the agent has just given.
-            Origin::Cascade | Origin::Promise | Origin::Course => false,
+            Origin::Cascade | Origin::Course => false,
         };
         let task = later.then(|| texts.text(&brief.task)).transpose()?;
         // A hire that ended before it wrote anything reports its task as its text.
         let text = if *text == brief.task { wording::SAID_NOTHING.to_owned() } else { texts.text(text)? };
-        Ok(wording::report(brief, report, label(brief, texts)?.as_deref(), task.as_deref(), &text))
+        Ok(wording::report(brief, report, label(&Hire::of(brief), texts)?.as_deref(), task.as_deref(), &text))
     }
 
     fn heard(&mut self, from: &Sender, stimulus: &Stimulus, texts: &dyn Texts) -> Result<(), TextError> {
         let text = match stimulus {
             Stimulus::Message(text) | Stimulus::Question(text) => texts.text(text)?,
-            Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => return Ok(()),
+            Stimulus::TopUp { .. }
+            | Stimulus::Draw { .. }
+            | Stimulus::RefuseDraw { .. }
+            | Stimulus::Hire(_)
+            | Stimulus::DropHire { .. }
+            | Stimulus::WrapUp
+            | Stimulus::Cancel => return Ok(()),
         };
         let (words, heard) = match from {
             Sender::Owner { .. } => (text.clone(), Heard::Owner(text)),
@@ -400,8 +490,8 @@ fn in_order_of_calls<T>(items: &mut Vec<(Option<CallRef>, T)>) -> impl Iterator<
     items.drain(..).map(|(_, item)| item)
 }
 
-fn label(brief: &Brief, texts: &dyn Texts) -> Result<Option<String>, TextError> {
-    brief.label.as_ref().map(|label| texts.text(label)).transpose()
+fn label(hire: &Hire, texts: &dyn Texts) -> Result<Option<String>, TextError> {
+    hire.label.as_ref().map(|label| texts.text(label)).transpose()
 }
 
 /// Returns what is shown for a stored reply that can't be read: its words, which are stored separately, and as many calls
@@ -416,7 +506,7 @@ fn placeholder(id: AskId, said: &Said, texts: &dyn Texts) -> Result<Reply, TextE
     let calls: Vec<RawCall> = (0..said.calls.min(CALLS_MAX)).map(call).collect();
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = Some(format!("{words}{}", wording::UNREADABLE));
-    Ok(Reply { wire: Wire::Inside, raw: Value::Null, words, calls, stop })
+    Ok(Reply { wire: Wire::Inside, raw: Value::Null, words, calls, stop, part: None })
 }
 
 fn call_of(origin: Origin) -> Option<CallRef> {

@@ -4,10 +4,12 @@
 use std::fmt;
 
 use guildhall_kernel::{
-    Acceptance, Answer, Brief, EXAMPLE_BYTES_MAX, Limit, Msat, Nudge, Outcome, Path, Refusal, Report, WaitsFor, Waking,
+    Acceptance, AgentName, Answer, Brief, EXAMPLE_BYTES_MAX, Limit, Msat, Nudge, Outcome, Path, Refusal, Report,
+    WaitsFor, Waking,
 };
 
 use crate::status::{HiringLeft, Status};
+use crate::transcript::Hire;
 
 /// Returns the mark of a report, which says how the hire ended.
 pub(crate) fn label(outcome: Outcome) -> &'static str {
@@ -29,6 +31,7 @@ pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: O
         Outcome::Exhausted(Limit::Turns) => " ran out of turns",
         Outcome::Exhausted(Limit::Deadline) => " ran out of time",
         Outcome::Exhausted(Limit::Asked) => " was told to wrap up",
+        Outcome::Exhausted(Limit::Length) => " wrote more than one reply can hold",
     };
     let accepted = match report.acceptance {
         Acceptance::Accepted => "",
@@ -39,17 +42,20 @@ pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: O
         Some(Nudge::Required) => " hired-nobody",
         Some(Nudge::Promise) => " promised-hire-not-made",
     };
+    let cut = if report.cut { " cut" } else { "" };
     let (label, money, text) = (label(report.outcome), money(report), quote(text));
     let task = task.map(|task| format!("task: {}\n\n", quote(task))).unwrap_or_default();
     let name = name.map(|name| format!("name=\"{}\" ", quote(name).replace('"', "'"))).unwrap_or_default();
-    format!("<{label} id=\"{hire}\" agent=\"{agent}\" {name}{money}{accepted}{undone}>{why}\n{task}{text}\n</{label}>")
+    format!(
+        "<{label} id=\"{hire}\" agent=\"{agent}\" {name}{money}{accepted}{undone}{cut}>{why}\n{task}{text}\n</{label}>"
+    )
 }
 
 /// Describes what a hire was granted and what it used. Money that may not have been billed is shown separately.
 fn money(report: &Report) -> String {
     let granted = Msat::capped(u128::from(report.spent.get()) + u128::from(report.change.get()));
     let also = [("estimated", report.estimated), ("reserved", report.reserved)];
-    let also = also.into_iter().filter_map(|(what, part)| Some((what, part.filter(|part| *part > Msat::ZERO)?)));
+    let also = also.into_iter().filter(|(_, part)| *part > Msat::ZERO);
     also.fold(format!("granted=\"{granted}\" used=\"{}\"", report.used()), |money, (what, part)| {
         format!("{money} {what}=\"{part}\"")
     })
@@ -91,21 +97,42 @@ pub(crate) fn message(from: &Path, text: &str) -> String {
     format!("<message from=\"{from}\">\n{}\n</message>", quote(text))
 }
 
-pub(crate) fn was_hired(brief: &Brief, label: Option<&str>) -> String {
-    let (agent, path, money) = (agent_with_label(brief, label), &brief.path, brief.grant.money);
+pub(crate) fn was_hired(hire: &Hire, money: Msat, label: Option<&str>) -> String {
+    let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
     format!("{agent} was hired as {path}; granted {money}; you will get its report.")
 }
 
-pub(crate) fn agent_with_label(brief: &Brief, label: Option<&str>) -> String {
+/// The result of a call that hired in the background, if there is not enough money yet.
+pub(crate) fn waits_for_money(hire: &Hire, label: Option<&str>) -> String {
+    let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
+    format!(
+        "{agent} waits for money as {path} and begins when other work returns enough; you will get its report. Stop {path} if you \
+         no longer need it."
+    )
+}
+
+/// Tells a hirer that a hire that waited for money has begun.
+pub(crate) fn has_begun(hire: &Hire, money: Msat, label: Option<&str>) -> String {
+    let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
+    format!("{agent} no longer waits for money: it works as {path}; granted {money}.")
+}
+
+/// Tells a hirer that a hire that waited for money in the background was refused.
+pub(crate) fn not_begun(hire: &Hire, why: &Refusal, label: Option<&str>) -> String {
+    let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
+    format!("{agent}, which waited for money as {path}, was refused: {why}.")
+}
+
+pub(crate) fn agent_with_label(agent: &AgentName, label: Option<&str>) -> String {
     match label {
-        Some(label) => format!("{} ({})", quote(label), brief.agent),
-        None => brief.agent.to_string(),
+        Some(label) => format!("{} ({agent})", quote(label)),
+        None => agent.to_string(),
     }
 }
 
 /// The result of a call that waited for a hire, if the hirer received a message meanwhile.
-pub(crate) fn continues(brief: &Brief, label: Option<&str>) -> String {
-    let (agent, path) = (agent_with_label(brief, label), &brief.path);
+pub(crate) fn continues(hire: &Hire, label: Option<&str>) -> String {
+    let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
     format!("You got a message. {agent} continues as {path} in the background; you will get its report.")
 }
 
@@ -209,7 +236,9 @@ pub(crate) fn without_text(answer: &Answer) -> &'static str {
         Answer::Aborted => "Stopped.",
         Answer::Passed => "Passed.",
         Answer::Approved => "Approved.",
-        Answer::Said(_)
+        Answer::Met
+        | Answer::NotMet
+        | Answer::Said(_)
         | Answer::Result(_)
         | Answer::Report(_)
         | Answer::FailedCheck(_)
@@ -219,8 +248,9 @@ pub(crate) fn without_text(answer: &Answer) -> &'static str {
 }
 
 pub(crate) fn status(status: &Status) -> String {
-    let Status { money, turns, hiring, time } = status;
+    let Status { money, turns, may_draw, hiring, time } = status;
     let (money, turns) = (money.get() / 1000, count(*turns, "turn"));
+    let more = if *may_draw { " and more may be asked for" } else { "" };
     let (granted, hires) = match hiring {
         Some(HiringLeft { money, heads, depth }) => (
             format!(", up to {} sat of it for hires", money.get() / 1000),
@@ -229,7 +259,7 @@ pub(crate) fn status(status: &Status) -> String {
         None => Default::default(),
     };
     let time = time.map(|time| format!("; {} s left", time.0 / 1000)).unwrap_or_default();
-    format!("[status: you have {money} sat{granted}; {turns} left, this one included{hires}{time}]")
+    format!("[status: you have {money} sat{more}{granted}; {turns} left, this one included{hires}{time}]")
 }
 
 /// A number with its noun: `1 hire`, `2 hires`.
@@ -250,10 +280,37 @@ pub(crate) const UNREADABLE: &str =
     "\n\n[this reply could not be read back from the journal: its calls are shown without their names and arguments]";
 
 pub(crate) const UNREADABLE_CALL: &str = "unreadable";
-pub(crate) const CUT_OFF: &str = "\n\n[cut off here: the reply reached its maximum number of tokens]";
 pub(crate) const ENDED_BY_PROVIDER: &str = "\n\n[the model's provider ended the reply here]";
-pub(crate) const LAST_REPLY: &str =
-    "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing.";
+
+/// Returns the demand for the rest of a reply that was cut.
+pub(crate) fn continue_reply(max_tokens: u32) -> String {
+    format!("{CUT_AT} {max_tokens} tokens. Continue exactly where you stopped.")
+}
+
+const CUT_AT: &str = "Your reply was cut at";
+
+/// Returns whether a text demands the rest of a reply.
+pub(crate) fn is_continue(text: &str) -> bool {
+    text.strip_prefix(CUT_AT).is_some_and(|rest| rest.ends_with(" tokens. Continue exactly where you stopped."))
+}
+
+/// Returns whether a text is the report of a hire.
+pub(crate) fn is_report(text: &str) -> bool {
+    text.starts_with("<sub-agent-") || text.starts_with('[') && text.contains("]\n<sub-agent-")
+}
+
+/// Returns the demand for the last reply. `left_out` is the number of reports that the request does not show.
+pub(crate) fn last_reply(max_tokens: u32, left_out: usize) -> String {
+    let words = max_tokens / 4 * 3;
+    let missing = match left_out {
+        0 => String::new(),
+        some => format!(" {} could not be shown: say so.", count(some, "report")),
+    };
+    format!(
+        "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing. Write at most \
+         {max_tokens} tokens, about {words} words.{missing}"
+    )
+}
 
 /// The text before the newest texts, if a last request had to be cut.
 pub(crate) const CUT_HEADING: &str = "The newest of what was said and found so far (the rest had to be cut):";

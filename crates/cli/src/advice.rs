@@ -72,7 +72,9 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
                     )
                 }
                 (Limit::Purse, Money::Play) => " --budget AMOUNT".to_owned(),
-                (Limit::Turns | Limit::Deadline | Limit::Asked, Money::Wallet | Money::Play) => String::new(),
+                (Limit::Turns | Limit::Deadline | Limit::Asked | Limit::Length, Money::Wallet | Money::Play) => {
+                    String::new()
+                }
             };
             let used =
                 ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} tokens used", ended.bill.tokens()));
@@ -105,7 +107,7 @@ pub(crate) fn advice_after_error(id: &SessionId, why: &HallError) -> String {
     if matches!(why, HallError::SessionEngine(EngineError::Text { .. })) {
         format!(
             "session {id} is saved, and its model was not called. To see it, run: guildhall show {id}. \
-             To end it, run: guildhall stop {id}, and then: guildhall resume {id}"
+             To end it, run: guildhall stop {id}"
         )
     } else {
         format!("session {id} is saved. To continue, run: guildhall resume {id}")

@@ -1,5 +1,6 @@
 //! The command line: commands, flags and their help texts.
 
+mod command;
 pub(crate) mod money;
 pub(crate) mod serve;
 
@@ -179,38 +180,6 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, or write a page for each command into a directory
     Man(ManArgs),
-}
-
-impl Command {
-    /// How much output the person wants.
-    pub(crate) fn level(&self) -> Level {
-        match self {
-            Command::Run(RunArgs { work, .. }) | Command::Chat(ChatArgs { work }) => work.watch.level(),
-            Command::Resume(args) => args.watch.level(),
-            Command::Show(_)
-            | Command::Transcript(_)
-            | Command::Ls(_)
-            | Command::Stop(_)
-            | Command::Message(_)
-            | Command::Hire(_)
-            | Command::Topup(_)
-            | Command::Correct(_)
-            | Command::Wallet(_)
-            | Command::Fund(_)
-            | Command::Close(_)
-            | Command::Payments(_)
-            | Command::Ledger(_)
-            | Command::Map(_)
-            | Command::Agents(_)
-            | Command::Verify(_)
-            | Command::Models(_)
-            | Command::Paths(_)
-            | Command::Serve(_)
-            | Command::Demo(_)
-            | Command::Completions(_)
-            | Command::Man(_) => Level::Normal,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ pub(crate) use self::json::BillJson;
 use self::table::{Column, Table};
 use crate::amount::{Money, at_rate, both, sats, sum};
 use crate::live::ended_as;
+use crate::print::tame;
 use crate::screen::cut;
 use crate::world::REHEARSAL;
 
@@ -23,6 +24,9 @@ const NAMED_MAX: usize = 3;
 
 /// How many agents the line about fees names.
 const EARNERS_MAX: usize = 10;
+
+/// How much of a warning is shown, in characters.
+const WARNING_CHARS_MAX: usize = 200;
 
 /// How many contracts a short bill lists.
 const ROWS_MAX: usize = 10;
@@ -86,6 +90,12 @@ impl Sheet<'_> {
                 "  OVERRUN: providers charged {overrun} more than was held. The budget does not cover it"
             ));
         }
+        lines.extend(
+            self.bill
+                .usage_warnings()
+                .iter()
+                .map(|warning| format!("  {}", tame(&warning.to_string(), WARNING_CHARS_MAX))),
+        );
         if self.credited > Msat::ZERO {
             lines.push(format!("  corrections have returned {} to the session", sats(self.credited)));
         }
@@ -166,7 +176,9 @@ impl Sheet<'_> {
         let who = format!("  {contract} {}:", self.name(line));
         if line.own.estimated > Msat::ZERO {
             let estimated = both(line.own.estimated, self.rate);
-            lines.push(format!("{who} estimated {estimated}: usage was not reported in full, this is an upper bound"));
+            lines.push(format!(
+                "{who} estimated {estimated}: usage was not reported in full, or can't be right: this is an upper bound"
+            ));
         }
         if line.own.reserved > Msat::ZERO {
             lines.push(format!("{who} {}", self.reserved(line)));

@@ -22,12 +22,22 @@ use serde::Serialize;
 
 use crate::args::{Command, Output, PathsArgs};
 use crate::exit::{Exit, Failure};
+use crate::failed;
 use crate::paths::Paths;
 use crate::print::{NotWritten, out, tame_json};
 use crate::world::World;
 
-/// Executes a command.
+/// Executes a command. Programs that read its result also get the result of a failure.
 pub(crate) async fn execute(command: Command) -> Result<Exit, Failure> {
+    let (output, session) = (command.output(), command.session().cloned());
+    let exit = perform(command).await;
+    if let Err(failure) = &exit {
+        failed::print(output, session.as_ref(), failure).await;
+    }
+    exit
+}
+
+async fn perform(command: Command) -> Result<Exit, Failure> {
     // Each command reads the environment itself. A demo must not, so that the user's settings can't break it.
     let load = World::load;
     match command {

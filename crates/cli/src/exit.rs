@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use guildhall::kernel::{InvoiceError, Limit, Msat, Outcome, Refusal, SessionError, TreasuryError};
-use guildhall::local::JournalError;
+use guildhall::local::{JournalError, SessionId};
 use guildhall::providers::NoPrice;
 use guildhall::{ANTHROPIC, Ended, HallError, Lack, ModelsError, OPENAI, TranscriptError, WalletError};
 
@@ -56,6 +56,7 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
         Outcome::Done if ended.transcript_failure.is_some() => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,
+        Outcome::Exhausted(Limit::Length) => Exit::Partial,
         // The time ran out because the provider failed.
         Outcome::Exhausted(Limit::Deadline) if ended.failure.is_some() => Exit::Provider,
         Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline | Limit::Asked) => Exit::OutOfBudget,
@@ -70,15 +71,26 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     message: String,
+    /// The session whose work failed, if it exists.
+    pub(crate) session: Option<SessionId>,
 }
 
 impl Failure {
+    fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        Failure { exit, message: message.into(), session: None }
+    }
+
+    /// The same failure, of the work of a session.
+    pub(crate) fn of_session(self, id: &SessionId) -> Failure {
+        Failure { session: Some(id.clone()), ..self }
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Usage, message: message.into() }
+        Failure::new(Exit::Usage, message)
     }
 
     pub(crate) fn refused(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Refused, message: message.into() }
+        Failure::new(Exit::Refused, message)
     }
 
     /// The failure of a payment to an invoice that was typed. An invoice that can never be paid is wrong input.
@@ -89,7 +101,7 @@ impl Failure {
     }
 
     pub(crate) fn temporary(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Temporary, message: message.into() }
+        Failure::new(Exit::Temporary, message)
     }
 
     /// The same failure, with its place before the message.
@@ -98,7 +110,7 @@ impl Failure {
     }
 
     pub(crate) fn failed(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Failed, message: message.into() }
+        Failure::new(Exit::Failed, message)
     }
 }
 
@@ -112,7 +124,7 @@ impl From<HallError> for Failure {
                 ));
             }
             HallError::Journal(why) => (of_journal(why), journal_advice(why).to_owned()),
-            HallError::SessionEngine(_) | HallError::Newer { .. } => (Exit::Failed, String::new()),
+            HallError::SessionEngine(_) | HallError::OtherForm { .. } => (Exit::Failed, String::new()),
             HallError::Damaged(_) => (Exit::Failed, ". To check the journal, run `guildhall verify`".to_owned()),
             HallError::NoSetup { .. } => {
                 let advice = ". The session can't continue. To end it and release its money, run `guildhall stop ID`";
@@ -170,7 +182,7 @@ impl From<HallError> for Failure {
             | HallError::ToolName { .. }
             | HallError::NoTool { .. } => (Exit::Usage, String::new()),
         };
-        Failure { exit, message: format!("{error}{advice}") }
+        Failure::new(exit, format!("{error}{advice}"))
     }
 }
 
@@ -292,7 +304,6 @@ fn of_journal(why: &JournalError) -> Exit {
     match why {
         JournalError::Held { .. }
         | JournalError::Busy
-        | JournalError::InUse { .. }
         | JournalError::DiskFull { .. }
         | JournalError::Unwritable { .. }
         | JournalError::TreasuryNotLeased => Exit::Temporary,
@@ -304,7 +315,7 @@ fn of_journal(why: &JournalError) -> Exit {
         JournalError::NotDurable { .. }
         | JournalError::Damaged { .. }
         | JournalError::Foreign { .. }
-        | JournalError::Newer { .. }
+        | JournalError::OtherForm { .. }
         | JournalError::UnsafeSqlite { .. }
         | JournalError::Sqlite { .. }
         | JournalError::File { .. }

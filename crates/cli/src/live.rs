@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use anstyle::Style;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Millis, Mode, Msat, Origin, Outcome, Path,
-    PayeeName, Report, Said, Sender, Stimulus, Stored, TextRef,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Inherit, Millis, Mode, Msat, Offer, Origin,
+    Outcome, Path, PayeeName, Report, Said, Sender, Stimulus, Stored, TextRef,
 };
-use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit};
+use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit, UsageWarnings};
 
 use crate::amount::{Money, sats, sum};
 use crate::bill::charges;
@@ -45,6 +45,7 @@ pub(crate) struct Live {
     money: Money,
     /// Counts the root's tokens, if they are limited.
     tokens: Option<TokenLimit>,
+    usage_warnings: UsageWarnings,
     tally: Tally,
     /// The lines about the newest fact, each with its contract.
     lines: Vec<(Path, String)>,
@@ -87,12 +88,12 @@ struct Tally {
 }
 
 impl Live {
-    pub(crate) fn new(hall: Hall, tokens: Option<TokenLimit>) -> Live {
+    pub(crate) fn new(hall: Hall, tokens: Option<TokenLimit>, usage_warnings: UsageWarnings) -> Live {
         let (known, asks, lines) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let (level, columns) = (screen::level(), screen::stderr_columns as fn() -> Option<usize>);
         let (at_work, charges) = (BTreeSet::new(), Charges::default());
         let tally = Tally { since: Instant::now(), at_work, charges, budget: Msat::ZERO };
-        Live { hall, level, columns, known, asks, money: Money::Play, tokens, tally, lines }
+        Live { hall, level, columns, known, asks, money: Money::Play, tokens, usage_warnings, tally, lines }
     }
 
     /// Sets the kind of money that the work is paid with.
@@ -101,8 +102,8 @@ impl Live {
     }
 
     /// Returns lines about every fact, for stdout.
-    pub(crate) fn in_full(hall: Hall, tokens: Option<TokenLimit>) -> Live {
-        Live { level: Level::Verbose, columns: screen::stdout_columns, ..Live::new(hall, tokens) }
+    pub(crate) fn in_full(hall: Hall, tokens: Option<TokenLimit>, usage_warnings: UsageWarnings) -> Live {
+        Live { level: Level::Verbose, columns: screen::stdout_columns, ..Live::new(hall, tokens, usage_warnings) }
     }
 
     /// Takes facts that were shown earlier. They yield no lines.
@@ -183,6 +184,10 @@ impl Live {
         if let Some(tokens) = &mut self.tokens {
             tokens.note(stored);
         }
+        if let Some(warning) = self.usage_warnings.note(stored) {
+            let warning = tame(&format!("warning: {warning}"), 4 * SHOWN_CHARS_MAX);
+            self.lines.push((contract.clone(), format!("{WARN}{warning}{WARN:#}")));
+        }
         self.show_selection(contract, &stored.fact);
         match &stored.fact {
             Fact::Opened(brief) => self.opened(contract, brief, stored.at).await,
@@ -195,7 +200,14 @@ impl Live {
                 self.asked(contract, *id, ask, hold.money).await;
             }
             Fact::Answered { id, answer, cost } => self.answered(contract, *id, answer, *cost).await,
-            Fact::Refused { why, .. } => self.warn(contract, &format!("made a call that was refused: {why}")),
+            Fact::Queued { ordinal, offer, .. } => self.queued(contract, *ordinal, offer).await,
+            Fact::Refused { why, ordinal: Some(ordinal), .. } => {
+                let hire = contract.hire(*ordinal);
+                self.warn(&hire, &format!("waited for money and was refused: {why}"));
+            }
+            Fact::Refused { why, ordinal: None, .. } => {
+                self.warn(contract, &format!("made a call that was refused: {why}"));
+            }
             Fact::Nudged(nudge) => {
                 let what = words::nudged(*nudge);
                 if contract.level() == 0 && screen::withdraw_reply() {
@@ -216,12 +228,30 @@ impl Live {
             Fact::Raised { by, .. } => self.detail(contract, &format!("gives a hire {} more", sats(*by))),
             Fact::Heard { from, stimulus } => self.heard(contract, from, stimulus).await,
             Fact::Waiting { on, .. } => {
-                let what = |id: &AskId| self.asks.get(&(contract.clone(), *id)).map(|ask| ask.what.clone());
-                let awaited: Vec<String> = on.iter().filter_map(what).collect();
+                let what = |ordinal: &u32| {
+                    let hire = contract.hire(*ordinal);
+                    format!("{hire} {}", self.name(&hire))
+                };
+                let awaited: Vec<String> = on.iter().map(what).collect();
                 self.waits(contract, &awaited);
             }
             Fact::Woke { .. } => {}
         }
+    }
+
+    /// A hire has to wait for money. A fork has its hirer's agent, whatever agent the offer names.
+    async fn queued(&mut self, contract: &Path, ordinal: u32, offer: &Offer) {
+        let hire = contract.hire(ordinal);
+        let name = match &offer.label {
+            Some(label) => self.text(label).await,
+            None if offer.inherit == Inherit::Fork => self.name(contract).to_owned(),
+            None => offer.agent.to_string(),
+        };
+        *self.of(&hire) = Known { name, ..Known::default() };
+        let task = self.whole_text(&offer.task).await;
+        let line = "waits for money";
+        let excerpt = self.excerpt(&hire, line, &task);
+        self.line(&hire, DIM, &format!("{line}{excerpt}"));
     }
 
     async fn opened(&mut self, contract: &Path, brief: &Brief, at: Millis) {
@@ -312,6 +342,9 @@ impl Live {
                 }
                 (what, true)
             }
+            Ask::Draw { least } => {
+                return self.detail(contract, &format!("waits for money: needs {} more from its hirer", sats(*least)));
+            }
             Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => return,
         };
         if !is_hire {
@@ -365,6 +398,8 @@ impl Live {
             | Answer::Approved
             | Answer::Denied
             | Answer::NoReply
+            | Answer::Met
+            | Answer::NotMet
             | Answer::Delivered
             | Answer::Gone => {}
         }
@@ -430,15 +465,21 @@ impl Live {
                 let text = self.text(text).await;
                 self.line(contract, DIM, &format!("receives the message: {text}"));
             }
-            Stimulus::Message(_) | Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => {
-            }
+            Stimulus::RefuseDraw { .. } => self.detail(contract, "gets no more money from its hirer"),
+            Stimulus::Message(_)
+            | Stimulus::TopUp { .. }
+            | Stimulus::Draw { .. }
+            | Stimulus::Hire(_)
+            | Stimulus::DropHire { .. }
+            | Stimulus::WrapUp
+            | Stimulus::Cancel => {}
         }
     }
 
     fn closed(&mut self, contract: &Path, report: &Report, at: Millis) {
         self.tally.at_work.remove(contract);
         self.tally.charges.used = sum(self.tally.charges.used, report.fee);
-        let (reserved, estimated) = (report.reserved.unwrap_or(Msat::ZERO), report.estimated.unwrap_or(Msat::ZERO));
+        let (reserved, estimated) = (report.reserved, report.estimated);
         let Known { began, fee, payee, .. } = self.of(contract);
         let (began, fee) = (*began, words::fee(report.fee, *fee, payee.as_ref()));
         let (style, how) = (

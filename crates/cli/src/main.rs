@@ -10,6 +10,7 @@ mod complete;
 mod config;
 mod consent;
 mod exit;
+mod failed;
 mod live;
 mod local_server;
 mod markdown;
@@ -36,7 +37,7 @@ use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::Cli;
+use crate::args::{Cli, Output};
 use crate::exit::{Exit, Failure};
 use crate::print::{BAD, say, tame_lines};
 
@@ -58,13 +59,21 @@ fn runtime() -> io::Result<Runtime> {
 
 fn main() -> ExitCode {
     complete::answer_shell();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(why) => return not_parsed(&why),
+    };
+    let output = cli.command.output();
     screen::set_level(cli.command.level());
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(why) => {
-            say(&format!("{BAD}guildhall can't start: {why}{BAD:#}"));
-            return Exit::Temporary.into();
+            let failure = Failure::temporary(format!("guildhall can't start: {why}"));
+            say(&format!("{BAD}{failure}{BAD:#}"));
+            if output == Output::Json {
+                failed::print_alone(&failure.to_string(), failure.exit);
+            }
+            return failure.exit.into();
         }
     };
     // Boxed, because the runtime would compile all commands once for each of its schedulers.
@@ -77,6 +86,19 @@ fn main() -> ExitCode {
         }
     };
     shut_down(runtime);
+    exit.into()
+}
+
+/// Ends the program because of its arguments, or after it has printed its help or its version.
+fn not_parsed(why: &clap::Error) -> ExitCode {
+    let exit = if why.use_stderr() { Exit::Usage } else { Exit::Done };
+    if exit == Exit::Usage && failed::is_json_wanted() {
+        let why = why.render().to_string();
+        let why = why.trim();
+        failed::print_alone(why.strip_prefix("error: ").unwrap_or(why), exit);
+    }
+    // Without a place to print to, the exit code says it all.
+    why.print().ok();
     exit.into()
 }
 

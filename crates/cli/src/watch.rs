@@ -20,6 +20,7 @@ use crate::bill::{BillJson, Extent, Sheet};
 use crate::commands::chat::unknown;
 use crate::commands::out_json;
 use crate::exit::{self, Exit, Failure, Interrupted};
+use crate::failed;
 use crate::live::{Live, ending};
 use crate::print::{NotWritten, WARN, out_answer, out_reply, rule, say, say_in, tame, warn};
 use crate::quote;
@@ -99,9 +100,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(hall: Hall, running: Running, args: WatchArgs, signals: Signals) -> Watch {
+    pub(crate) async fn new(hall: Hall, running: Running, args: WatchArgs, signals: Signals) -> Result<Watch, Failure> {
         raise_open_files();
-        let live = Live::new(hall.clone(), running.token_limit()).paid_with(Money::of_work(&running));
+        let warnings = running.usage_warnings().await?;
+        let live = Live::new(hall.clone(), running.token_limit(), warnings).paid_with(Money::of_work(&running));
         let (progress, interrupted) = (Progress::Live, Interrupted::No);
         let work = Work {
             live,
@@ -114,7 +116,7 @@ impl Watch {
             write_error: None,
             unprinted: Vec::new(),
         };
-        Watch { work, signals }
+        Ok(Watch { work, signals })
     }
 
     /// Makes the work a conversation.
@@ -136,10 +138,11 @@ impl Watch {
     pub(crate) async fn until_the_end(self) -> Result<Exit, Failure> {
         let Watch { mut work, mut signals } = self;
         let (began, wrap_up) = (Instant::now(), Notify::new());
+        let id = work.running.id().clone();
         let ended = tokio::select! {
             biased;
             () = signals.until_stop(&wrap_up) => return Ok(work.leave().await),
-            ended = work.follow(&wrap_up) => ended?,
+            ended = work.follow(&wrap_up) => ended.map_err(|why| why.of_session(&id))?,
         };
         work.show(&ended, began.elapsed(), &mut signals).await;
         work.finish(ended).await
@@ -365,15 +368,19 @@ impl Work {
         self.print_lines();
         self.talk = None;
         let id = self.running.id().clone();
-        // The facts are durable already, so a journal that is slow to close need not delay the end.
         self.print_transcript_failure();
-        let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
         let then = match self.interrupted {
             Interrupted::No => "",
             // The order to wrap up is stored.
             Interrupted::Yes => " (this makes the last report)",
         };
-        say_in(WARN, &format!("stopped. Everything so far is saved. To continue, run: guildhall resume {id}{then}"));
+        let why = format!("stopped. Everything so far is saved. To continue, run: guildhall resume {id}{then}");
+        say_in(WARN, &why);
+        if self.args.output.output == Output::Json {
+            failed::print_session(&self.hall, &id, &why, Exit::Interrupted).await;
+        }
+        // The facts are durable already, so a journal that is slow to close need not delay the end.
+        let _ = timeout(LEAVE_TIME_MAX, close(self.hall, self.running, self.live)).await;
         Exit::Interrupted
     }
 
@@ -384,13 +391,13 @@ impl Work {
         let written = match self.args.output.output {
             Output::Json => out_json(&ResultJson {
                 session: &ended.session,
-                outcome: ended.report.outcome,
+                outcome: Some(ended.report.outcome),
                 answer: Some(ended.text.as_str()).filter(|text| !text.trim().is_empty()),
                 failure: ended.failure.as_deref(),
                 unreadable: ended.unreadable.iter().map(ToString::to_string).collect(),
                 transcript_failure: ended.transcript_failure.as_deref(),
                 exit_code: exit.code(),
-                bill: sheet.json(),
+                bill: Some(sheet.json()),
                 quote: quote::json(&quotes, models),
             }),
             Output::Text => {
@@ -432,16 +439,17 @@ impl Work {
 
 /// The result of work, for programs.
 #[derive(Serialize)]
-struct ResultJson<'a> {
-    session: &'a SessionId,
-    outcome: Outcome,
-    answer: Option<&'a str>,
-    failure: Option<&'a str>,
-    unreadable: Vec<String>,
-    transcript_failure: Option<&'a str>,
-    exit_code: u8,
-    bill: BillJson<'a>,
-    quote: Value,
+pub(crate) struct ResultJson<'a> {
+    pub(crate) session: &'a SessionId,
+    /// `None` if the work has not ended.
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) answer: Option<&'a str>,
+    pub(crate) failure: Option<&'a str>,
+    pub(crate) unreadable: Vec<String>,
+    pub(crate) transcript_failure: Option<&'a str>,
+    pub(crate) exit_code: u8,
+    pub(crate) bill: Option<BillJson<'a>>,
+    pub(crate) quote: Value,
 }
 
 /// The answer to print, after a rule. Failed work has no answer, and an answer that the conversation has shown is not repeated.

@@ -15,7 +15,7 @@ use crate::agents::{Agent, Hires};
 use crate::hall::HallError;
 use crate::models::{ModelSlot, Models};
 use crate::opening::{StoredOpening, ad_hoc_can_hire};
-use crate::setup::Staffing;
+use crate::setup::{Staffing, listed_hirer};
 use crate::undertaking::TURNS_MAX;
 
 /// The instructions of an ad-hoc specialist, behind its specialty.
@@ -46,6 +46,19 @@ pub(crate) struct AgentTable {
     entry: AgentName,
     /// The models that a hiring call can name, in the order in which a team numbers them.
     slots: Vec<ModelSlot>,
+}
+
+/// Why a brief can't be set up. The contract fails with this text, which its hirer is told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotSetUp {
+    #[error("this session has no agent named {0}, so this work was not started and nothing was spent")]
+    Agent(AgentName),
+    #[error("no agent above {0} can hire ad-hoc specialists, so this work was not started and nothing was spent")]
+    AdHoc(AgentName),
+    #[error(
+        "this session does not have the model that was chosen for {0}, so this work was not started and nothing was spent"
+    )]
+    Model(AgentName),
 }
 
 struct TableEntry {
@@ -174,27 +187,31 @@ impl AgentTable {
         &self.entries[&self.entry].worker
     }
 
-    /// The environment of the agent of a brief. A fork has the environment of its hirer, because its prompt begins in the same
-    /// way.
-    pub(crate) fn env(&self, brief: &Brief) -> Option<AgentEnv> {
+    /// The environment of the agent of a brief, or why there is none. A fork has the environment of its hirer, because its prompt
+    /// begins in the same way.
+    pub(crate) fn env(&self, brief: &Brief) -> Result<AgentEnv, NotSetUp> {
+        let entry = |agent: &AgentName| self.entries.get(agent).ok_or_else(|| NotSetUp::Agent(agent.clone()));
         let env = match brief.standing {
             Standing::Listed => {
-                let entry = self.entries.get(&brief.agent)?;
+                let entry = entry(&brief.agent)?;
                 match Hired::of(brief) {
                     Hired::ByOwner => entry.first.clone(),
                     Hired::ByAgent => entry.hired.clone(),
                 }
             }
             Standing::AdHoc => {
-                let hirer = brief.lineage.upward().find_map(|link| self.entries.get(&link.agent))?;
-                hirer.ad_hoc.as_ref()?.env(brief)
+                let hirer = listed_hirer(brief).map(entry).transpose()?;
+                let ad_hoc = hirer.and_then(|hirer| hirer.ad_hoc.as_ref());
+                ad_hoc.ok_or_else(|| NotSetUp::AdHoc(brief.agent.clone()))?.env(brief)
             }
         };
-        let Some(number) = usize::from(brief.model_slot).checked_sub(1) else { return Some(env) };
-        let ModelSlot { model, price, window, replays, limiter, .. } = self.slots.get(number)?;
+        let Some(number) = usize::from(brief.model_slot).checked_sub(1) else { return Ok(env) };
+        let slot = self.slots.get(number).ok_or_else(|| NotSetUp::Model(brief.agent.clone()))?;
+        let ModelSlot { model, price, window, replays, limiter, counts, .. } = slot;
         let (model, price, limiter) = (Arc::clone(model), Arc::clone(price), Arc::clone(limiter));
-        let runtime = Arc::new(AgentRuntime { model, price, window: *window, ..AgentRuntime::clone(&env.runtime) });
-        Some(AgentEnv { runtime, limiter, replays: *replays, ..env })
+        let (window, counts) = (*window, Arc::clone(counts));
+        let runtime = Arc::new(AgentRuntime { model, price, window, counts, ..AgentRuntime::clone(&env.runtime) });
+        Ok(AgentEnv { runtime, limiter, replays: *replays, ..env })
     }
 }
 
@@ -231,6 +248,13 @@ impl<'a> TableBuilder<'a> {
         model.and_then(|model| self.slots.get(model.as_str())).cloned().unwrap_or_else(ModelSlot::of_task_list)
     }
 
+    /// The number of an agent's model in the list of models, counted from 1; 0 if it has none there.
+    fn slot_number(&self, agent: &Agent) -> u16 {
+        let model = self.inputs.staffing.model_of_agent.get(&agent.name);
+        let at = model.and_then(|model| self.slots.keys().position(|known| known == model));
+        at.and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0)
+    }
+
     /// The conditions for hiring an agent, without its opening.
     fn worker(&self, agent: &Agent, slot: &ModelSlot) -> Worker {
         let terms = agent.hires.iter().flat_map(|hires| &hires.terms);
@@ -245,6 +269,7 @@ impl<'a> TableBuilder<'a> {
             payee: payee.cloned(),
             severance: severance(agent, slot.tariff),
             tariff: slot.tariff,
+            model_slot: self.slot_number(agent),
             turns_max: agent.turns_max.unwrap_or(TURNS_MAX),
             opening_bytes: 0,
             opening: None,
@@ -313,6 +338,7 @@ impl<'a> TableBuilder<'a> {
                 .collect(),
             ad_hoc,
             own,
+            standing: Standing::Listed,
             models: self.known.clone(),
             checks: hires.accept.iter().map(check).collect(),
         }
@@ -325,7 +351,8 @@ impl<'a> TableBuilder<'a> {
         let team = hirer.hires.as_ref().map(|hires| self.team(hirer, hires, workers));
         let team = team.map(|team| {
             let own = team.ad_hoc.clone().unwrap_or_else(|| Arc::clone(&team.own));
-            Arc::new(Team { mode: DelegationMode::Offered, own, checks: Vec::new(), ..team })
+            let standing = Standing::AdHoc;
+            Arc::new(Team { mode: DelegationMode::Offered, own, standing, checks: Vec::new(), ..team })
         });
         let env = |team| {
             let profile = Profile::new(self.guided(""), tools.clone(), team, Hired::ByAgent);
@@ -341,6 +368,7 @@ impl<'a> TableBuilder<'a> {
             window: slot.window,
             price: Arc::clone(&slot.price),
             redactor: self.inputs.redactor.clone(),
+            counts: Arc::clone(&slot.counts),
         }
     }
 

@@ -20,7 +20,6 @@ pub struct Agent {
     /// The names of the tools that it can use. `None` means all tools.
     pub tools: Option<Vec<String>>,
     /// The names of tools that it is not allowed to use, even if `tools` lists them.
-    #[serde(rename = "not_tools")]
     pub disallowed_tools: Vec<String>,
     /// Its model. `None` means the model of the session.
     pub model: Option<String>,

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{
-    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Msat, Nudge, Outcome, Path,
-    PayeeName, Report, Stored, Tokens,
+    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, ImplausibleUsage, Msat, Nudge,
+    Outcome, Path, PayeeName, Report, Stored, Tokens,
 };
 use guildhall_laws::Checker;
 use serde::Serialize;
 
 use crate::setup::Staffing;
+use crate::usage_warnings::UsageWarning;
 
 /// The costs of contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Bill {
 pub struct Charges {
     /// The cost that providers reported.
     pub used: Msat,
-    /// An upper bound for calls whose usage was not reported, or only in part.
+    /// An upper bound for calls whose usage was not reported, only in part, or can't be right.
     pub estimated: Msat,
     /// The amount that is reserved for calls that may or may not have been billed.
     pub reserved: Msat,
@@ -79,6 +80,8 @@ pub struct Line {
     pub under_way: Vec<(AskId, Msat)>,
     /// Its own calls that cost more than was held for them.
     pub overruns: Vec<Overrun>,
+    /// The first usage report of its calls that can't be right. Such calls are charged by size.
+    pub implausible: Option<ImplausibleUsage>,
     /// The outcome of the contract, if it has ended.
     pub outcome: Option<Outcome>,
     /// What the report of a contract that is done lacks.
@@ -172,6 +175,7 @@ impl Bill {
                 Fact::Closed(report) => line.closed(report),
                 Fact::Opened(_)
                 | Fact::Asked { .. }
+                | Fact::Queued { .. }
                 | Fact::Refused { .. }
                 | Fact::Raised { .. }
                 | Fact::Heard { .. }
@@ -219,6 +223,14 @@ impl Bill {
     /// Returns the sum by which calls exceeded their holds.
     pub fn overrun(&self) -> Msat {
         self.lines.iter().flat_map(|line| &line.overruns).fold(Msat::ZERO, |all, overrun| sum(all, overrun.excess))
+    }
+
+    /// Returns a warning about each provider whose usage reports can't be right.
+    pub fn usage_warnings(&self) -> Vec<UsageWarning> {
+        let warning = |line: &Line| Some(UsageWarning::new(line.model.as_deref()?, line.implausible?));
+        let mut named = BTreeSet::new();
+        let all = self.lines.iter().filter_map(warning);
+        all.filter(|warning| named.insert(warning.provider.clone())).collect()
     }
 
     /// Returns the calls that may or may not have been billed, with the amount reserved for each.
@@ -284,6 +296,7 @@ impl Line {
             reserved: Vec::new(),
             under_way: Vec::new(),
             overruns: Vec::new(),
+            implausible: None,
             outcome: None,
             lack: None,
         }
@@ -292,6 +305,7 @@ impl Line {
     fn answered(&mut self, id: AskId, answer: &Answer, cost: Cost, hold: Msat, credit: Option<Msat>) {
         if let Answer::Said(said) = answer {
             self.calls += 1;
+            self.implausible = self.implausible.or(said.implausible);
             // A task list makes no provider calls, so its tokens do not count.
             let tokens = said.used.filter(|_| self.model.is_some()).unwrap_or_default();
             add_tokens(&mut self.tokens, tokens);

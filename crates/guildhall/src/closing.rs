@@ -1,26 +1,32 @@
-//! Ends a session that can't continue because its stored settings can't be read. The settings list the agents and their models.
-//! All contracts of the session are cancelled, which needs no model, and the money that was not charged goes back to the session.
+//! Ends a session that no process runs, without a resume. All contracts of the session are cancelled, which needs neither a model nor
+//! a tool, and the money that was not charged goes back to the session. So a session ends also if it can't be resumed: its
+//! settings can't be read, or an agent, a model or the project is gone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guildhall_agent::{AgentRuntime, Hired, ModelError, Profile, Reply, model_fn};
 use guildhall_kernel::{Fact, Msat, SessionFact, Stored};
-use guildhall_local::{AgentEnv, CallLimiter, Overruns, Replays, SessionEngine, SessionId, unix_now};
+use guildhall_local::{AgentEnv, FindEnv, JournalError, Overruns, SessionEngine, SessionId, unix_now};
 
 use crate::hall::{Ending, Hall, HallError};
 use crate::running::settle;
-use crate::setup::newest_root;
+use crate::setup::{Staffing, newest_root};
 use crate::undertaking::account;
 
+/// Why no model is called for a session that is ended.
+const ENDED: &str = "this session was ended without a resume";
+
 impl Hall {
-    /// Ends a session whose settings can't be read, immediately and without a model call. Returns whether it did. A session that
-    /// can continue, or that another process runs, is not changed.
-    pub async fn end_unreadable(&self, id: &SessionId) -> Result<bool, HallError> {
-        if !matches!(newest_root(self.journal(), id).await, Err(HallError::NoSetup { .. })) {
-            return Ok(false);
-        }
-        // The process that runs the session has read the settings before they were damaged, and follows an order to end.
+    /// Ends a session that no process runs, immediately and without a model call. Returns whether it did. A session that another
+    /// process runs is not changed: [`Hall::end`] orders that process to end it. A wrap-up needs a model for the last report, so
+    /// it ends only a session whose settings can't be read.
+    pub async fn end_here(&self, id: &SessionId, how: Ending) -> Result<bool, HallError> {
+        let find_env = match (newest_root(self.journal(), id).await, how) {
+            (Ok(_), Ending::WrapUp) => return Ok(false),
+            (Ok(root), Ending::Cancel) => self.envs_of_ended(id, &root.setup.staffing),
+            (Err(HallError::NoSetup { .. }), Ending::WrapUp | Ending::Cancel) => self.no_envs(),
+            (Err(why), Ending::WrapUp | Ending::Cancel) => return Err(why),
+        };
+        // The process that runs the session follows an order to end.
         if self.journal().running(id).await?.is_some() {
             return Ok(false);
         }
@@ -28,13 +34,17 @@ impl Hall {
         if account(self.journal(), id).await?.has_ended(&root) {
             return Err(HallError::HasEnded(id.clone()));
         }
-        let lease = self.journal().lease(id, unix_now()).await?;
-        let env = self.empty_env();
-        let find_env = Arc::new(move |_: &_| Some(env.clone()));
+        let lease = match self.journal().lease(id, unix_now()).await {
+            // A process has begun to run the session meanwhile.
+            Err(JournalError::Held { .. }) => return Ok(false),
+            lease => lease?,
+        };
         let engine = SessionEngine::open(self.journal().clone(), lease, find_env, Overruns::Allow).await?;
+        // Orders that came before this one may let an agent begin a turn. Its calls are cancelled before they are sent.
+        engine.call_gate().close();
         let Some(Stored { fact: Fact::Opened(brief), .. }) = self.journal().first_fact(id, &root).await? else {
             // The root was requested and never started.
-            let (spent, reserved, estimated) = (Msat::ZERO, Some(Msat::ZERO), Some(Msat::ZERO));
+            let (spent, reserved, estimated) = (Msat::ZERO, Msat::ZERO, Msat::ZERO);
             engine.account(vec![SessionFact::Ended { root, spent, reserved, estimated }], Vec::new()).await?;
             engine.finish_orders().await?;
             return Ok(true);
@@ -49,26 +59,18 @@ impl Hall {
         Ok(true)
     }
 
-    /// An environment in which every model call is refused.
-    fn empty_env(&self) -> AgentEnv {
-        let model = model_fn(|_| async {
-            let why = "the stored settings of this work can't be read".to_owned();
-            Err::<Reply, _>(ModelError::Refused { provider: "nobody".to_owned(), why })
-        });
-        let runtime = AgentRuntime {
-            profile: Arc::new(Profile::new("", BTreeMap::new(), None, Hired::ByOwner)),
-            model: Arc::new(model),
-            window: u64::MAX,
-            price: Arc::new(|_| Msat::ZERO),
-            redactor: self.redactor().clone(),
-        };
-        AgentEnv {
-            runtime: Arc::new(runtime),
-            limiter: Arc::new(CallLimiter::new(1)),
-            tools: Arc::new(CallLimiter::new(1)),
-            replays: Replays::No,
-            watch: Arc::new(|_, _, _| {}),
-            exists: Arc::new(|_| false),
-        }
+    /// The environments of the agents of a session that is ended. They know what an interrupted call costs: nobody bills some models.
+    /// Without them, each interrupted call is charged at its hold.
+    fn envs_of_ended(&self, id: &SessionId, staffing: &Staffing) -> FindEnv {
+        // An agent, a model or the project may be gone. That must not keep the session from ending.
+        let Ok(table) = self.table(id, staffing) else { return self.no_envs() };
+        let none = AgentEnv::failing(ENDED, self.redactor());
+        Arc::new(move |brief| table.env(brief).unwrap_or_else(|_| none.clone()))
+    }
+
+    /// Environments without models and tools.
+    fn no_envs(&self) -> FindEnv {
+        let none = AgentEnv::failing(ENDED, self.redactor());
+        Arc::new(move |_| none.clone())
     }
 }

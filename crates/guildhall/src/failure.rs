@@ -40,6 +40,8 @@ pub(crate) async fn failure(
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply
+        | Answer::Met
+        | Answer::NotMet
         | Answer::Delivered
         | Answer::Gone => Ok(None),
     }
@@ -67,6 +69,7 @@ async fn why_empty(journal: &Journal, said: &Said) -> Result<String, TextError> 
     Ok(match stop {
         Stop::End | Stop::Calls => EMPTY_REPLY.to_owned(),
         Stop::Length => format!("{EMPTY_REPLY}: it reached its limit of output tokens before the first word"),
+        Stop::Window => format!("{EMPTY_REPLY}: its context window was full before the first word"),
         Stop::Refusal => format!("{EMPTY_REPLY}: its provider blocked the reply"),
     })
 }

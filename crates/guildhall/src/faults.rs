@@ -134,6 +134,7 @@ mod tests {
             status: None,
             max_tokens: 1,
             must_call: None,
+            continues: None,
             data: None,
         };
         let cut_off = model.ask(&prompt, &|_| {});

@@ -14,8 +14,8 @@ use guildhall_kernel::SessionKind;
 use guildhall_kernel::TextRef;
 use guildhall_kernel::{AgentName, AskKey, Brief, Msat, NameError, Path, Refusal, SessionError, Stimulus};
 use guildhall_local::{
-    CallLimiter, EngineError, Exists, FindEnv, Journal, JournalError, Overruns, SessionEngine, SessionId, Watcher,
-    unix_now,
+    AgentEnv, CallLimiter, EngineError, Exists, FindEnv, Journal, JournalError, Overruns, SessionEngine, SessionId,
+    Watcher, unix_now,
 };
 use guildhall_models::NoPrice;
 use guildhall_tools::{Project, ProjectError, read_only};
@@ -36,6 +36,7 @@ use crate::transcript::TranscriptError;
 #[cfg(feature = "lightning")]
 use crate::treasury::{FollowedTreasury, WalletError, WalletSettings};
 use crate::undertaking::Undertaking;
+use crate::usage_warnings::UsageWarnings;
 
 /// Why work could not be done. Everything stored before the error stays stored.
 #[derive(Debug, thiserror::Error)]
@@ -55,13 +56,13 @@ pub enum HallError {
         /// What is wrong with the settings.
         why: String,
     },
-    /// The session was started by a newer version of this program.
+    /// The session was started by another version of this program.
     #[error(
-        "this session was started by a newer guildhall (settings format {found}; this version reads formats up to \
-         {SETUP_FORM}): install the newer guildhall to use the session. Nothing was changed"
+        "the session has settings of form {found}, but this guildhall reads only form {SETUP_FORM}: use the guildhall that \
+         started the session. Nothing was changed"
     )]
-    Newer {
-        /// The format of the stored settings.
+    OtherForm {
+        /// The form of the stored settings.
         found: u32,
     },
     /// The work was refused before it started, and nothing was spent.
@@ -498,6 +499,11 @@ impl Hall {
         Ok(newest_root(self.journal(), id).await?.setup.staffing)
     }
 
+    /// Returns the warnings about providers whose usage reports can't be right, before the first fact of a session.
+    pub async fn usage_warnings(&self, id: &SessionId) -> Result<UsageWarnings, HallError> {
+        UsageWarnings::of(self.journal(), id).await
+    }
+
     /// Opens the engine of a session, with the environments of all its agents. From now on, the faults of the root's
     /// provider are recorded.
     pub(crate) async fn engine(&self, id: &SessionId, setup: &Setup) -> Result<(SessionEngine, Faults), HallError> {
@@ -505,7 +511,11 @@ impl Hall {
         let lease = self.journal().lease(id, unix_now()).await?;
         let faults = Faults::default();
         let recorded = faults.clone();
-        let find_env: FindEnv = Arc::new(move |brief| table.env(brief).map(|env| recorded.record(env, brief)));
+        let redactor = self.redactor().clone();
+        let find_env: FindEnv = Arc::new(move |brief| match table.env(brief) {
+            Ok(env) => recorded.record(env, brief),
+            Err(why) => AgentEnv::failing(&why.to_string(), &redactor),
+        });
         let overruns = self.overruns(id, setup).await?;
         Ok((SessionEngine::open(self.journal().clone(), lease, find_env, overruns).await?, faults))
     }

@@ -198,26 +198,28 @@ impl Keeper {
         what: Instruction,
         key: Option<RequestKey>,
     ) -> Result<u64, HallError> {
-        let is_cancel = what == Instruction::End(Ending::Cancel);
+        let cancels_all = what == Instruction::End(Ending::Cancel) && *to == hall.root(id).await?;
         let number = hall.instruct_once(id, to, what, key).await?;
-        match self.let_read(hall, id).await {
-            Ok(()) => {}
-            Err(HallError::NoSetup { .. }) if is_cancel => drop(hall.end_unreadable(id).await?),
-            // The instruction is stored, so this must not look as if it was not: the caller would repeat it.
-            Err(why) => hall.warn(&format!(
+        let done = match self.let_read(hall, id).await {
+            Err(why) if cancels_all => end_without_resume(hall, id, Ending::Cancel, why).await,
+            done => done,
+        };
+        // The instruction is stored, so this must not look as if it was not: the caller would repeat it.
+        if let Err(why) = done {
+            hall.warn(&format!(
                 "an instruction to session {id} waits until the session is resumed, which is not possible now: {why}"
-            )),
+            ));
         }
         Ok(number)
     }
 
-    /// Orders the work of a session to end before it is done. If the session is not loaded, it is resumed. A session whose
-    /// settings can't be read is ended without a model.
+    /// Orders the work of a session to end before it is done. If the session is not loaded, it is resumed. A session that can't be
+    /// resumed is ended without a model.
     pub async fn end(&self, hall: &Hall, id: &SessionId, how: Ending) -> Result<(), HallError> {
         hall.order_end(id, how).await?;
         match self.let_read(hall, id).await {
-            Err(HallError::NoSetup { .. }) => hall.end_unreadable(id).await.map(|_| ()),
-            other => other,
+            Ok(()) => Ok(()),
+            Err(why) => end_without_resume(hall, id, how, why).await,
         }
     }
 
@@ -298,6 +300,11 @@ impl Keeper {
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Ends a session that can't be resumed, for this reason. A wrap-up of a session whose settings can be read waits for a resume.
+async fn end_without_resume(hall: &Hall, id: &SessionId, how: Ending, why: HallError) -> Result<(), HallError> {
+    if hall.end_here(id, how).await? { Ok(()) } else { Err(why) }
 }
 
 impl Shared {

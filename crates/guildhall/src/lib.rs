@@ -85,6 +85,7 @@ mod transcript;
 mod treasury;
 mod tree;
 mod undertaking;
+mod usage_warnings;
 mod verification;
 
 pub use agents::{Agent, AgentBudget, Hires, entry_of};
@@ -121,6 +122,7 @@ pub use tree::{
     TreeRoot, Waits,
 };
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
+pub use usage_warnings::{UsageWarning, UsageWarnings};
 pub use verification::{Checked, Findings};
 
 pub use guildhall_agent::roster::{self, Roster};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use guildhall_agent::{Billing, CallFormat, Model};
+use guildhall_agent::{Billing, CallFormat, Model, TokenCounts};
 use guildhall_kernel::{Msat, Tariff};
 use guildhall_local::{CallLimiter, Replays, SessionId};
 #[cfg(feature = "http")]
@@ -150,6 +150,7 @@ pub(crate) struct ModelSlot {
     pub(crate) window: u64,
     pub(crate) replays: Replays,
     pub(crate) limiter: Arc<CallLimiter>,
+    pub(crate) counts: Arc<TokenCounts>,
 }
 
 impl ModelSlot {
@@ -162,6 +163,7 @@ impl ModelSlot {
             window: u64::MAX,
             replays: Replays::Yes,
             limiter: Arc::new(CallLimiter::new(1)),
+            counts: Arc::default(),
         }
     }
 }
@@ -428,7 +430,15 @@ fn slot(
         // `book.tariff` above found the price of this model, so `cost` finds it, too.
         book.cost(&seller, &named, usage).unwrap_or(Msat::SUPPLY)
     });
-    Ok(ModelSlot { model, price, tariff, window: window.min(WINDOW_TOKENS_MAX), replays, limiter })
+    Ok(ModelSlot {
+        model,
+        price,
+        tariff,
+        window: window.min(WINDOW_TOKENS_MAX),
+        replays,
+        limiter,
+        counts: Arc::default(),
+    })
 }
 
 fn unclear(model: &str, known: &str) -> ModelsError {

@@ -2,7 +2,7 @@
 //! the briefs of the agent's contracts name it. Only transcripts read it.
 
 use guildhall_agent::{AgentRuntime, Redactor, Text, ToolSpec};
-use guildhall_kernel::{AgentName, Brief, Heads, Quantity, TextKind};
+use guildhall_kernel::{AgentName, Brief, Context, Heads, Quantity, TextKind};
 use serde::{Deserialize, Serialize};
 
 /// A system prompt and tools.
@@ -55,7 +55,9 @@ impl StoredOpening {
     }
 }
 
-/// Whether an ad-hoc specialist gets the tools for hiring: its grant has hires left.
+/// Whether an ad-hoc specialist gets the tools for hiring: its grant has hires left. A fork gets the tools of its hirer, which has
+/// just hired, because the prompt of a fork begins with its hirer's request.
 pub(crate) fn ad_hoc_can_hire(brief: &Brief) -> bool {
-    brief.hiring.is_some() && brief.grant.depth > 0 && brief.grant.heads > Heads::ZERO
+    let has_hires = brief.hiring.is_some() && brief.grant.depth > 0 && brief.grant.heads > Heads::ZERO;
+    has_hires || matches!(brief.context, Context::Fork { .. })
 }

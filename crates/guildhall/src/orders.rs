@@ -40,6 +40,11 @@ pub enum OrderedHire {
         /// The money that the contract was granted.
         money: Msat,
     },
+    /// There is not enough money now. The hire begins when other work returns some.
+    WaitsForMoney {
+        /// The id that the contract of the new agent will have.
+        contract: Path,
+    },
     /// The hire was refused.
     Refused(Refusal),
     /// The order was not read yet. It waits for the process that runs the session, or for a resume.
@@ -90,7 +95,19 @@ impl Hall {
         let root = self.open_root(id).await?;
         // A root that was requested opens soon.
         if *to != root && !self.is_open(id, to).await? {
-            return Err(HallError::NotAtWork { session: id.clone(), contract: to.clone() });
+            let Some(hirer) = self.hirer_of_queued(id, to).await? else {
+                return Err(HallError::NotAtWork { session: id.clone(), contract: to.clone() });
+            };
+            match what {
+                // A top-up stays with the hirer, which says so.
+                Instruction::Money(_) | Instruction::Grant(_) => {}
+                Instruction::Message(_) => {
+                    return Err(HallError::Refused(Refusal::NotStarted { hire: to.clone() }));
+                }
+                Instruction::End(_) => {
+                    return Ok(Order::new(hirer, Stimulus::DropHire { ordinal: to.ordinal() }));
+                }
+            }
         }
         // Money goes down from the root one level at a time. A message goes directly to its contract.
         match what {
@@ -122,7 +139,7 @@ impl Hall {
         if !self.can_be_given(id, &root, money, source).await? {
             return Err(HallError::TooMuchMoney { session: id.clone(), asked: money });
         }
-        Ok(Order { source, ..Order::new(root, Stimulus::TopUp { to: to.clone(), money }) })
+        Ok(Order { source, ..Order::new(root, Stimulus::TopUp { to: to.clone(), money, draw: None }) })
     }
 
     /// Returns the newest root of a session, unless that root has ended. This does not read the settings of the root, so that a
@@ -133,6 +150,31 @@ impl Hall {
             Some(Stored { fact: Fact::Closed(_), .. }) => Err(HallError::HasEnded(id.clone())),
             Some(_) | None => Ok(root),
         }
+    }
+
+    /// Returns the hirer of a hire that waits for money and has no contract yet.
+    async fn hirer_of_queued(&self, id: &SessionId, hire: &Path) -> Result<Option<Path>, HallError> {
+        let Some(hirer) = hire.hirer() else { return Ok(None) };
+        let facts = self.journal().contract_facts(id, &hirer).await?;
+        let waits = facts.iter().rev().find_map(|stored| match &stored.fact {
+            Fact::Queued { ordinal, .. } if *ordinal == hire.ordinal() => Some(true),
+            Fact::Refused { ordinal: Some(ordinal), .. } if *ordinal == hire.ordinal() => Some(false),
+            Fact::Asked { ask: Ask::Hire { brief, .. }, .. } if brief.path == *hire => Some(false),
+            Fact::Closed(_) => Some(false),
+            Fact::Opened(_)
+            | Fact::Asked { .. }
+            | Fact::Answered { .. }
+            | Fact::Queued { .. }
+            | Fact::Refused { .. }
+            | Fact::Raised { .. }
+            | Fact::Heard { .. }
+            | Fact::Waiting { .. }
+            | Fact::Woke { .. }
+            | Fact::Nudged(_)
+            | Fact::Compacted { .. }
+            | Fact::Closing(_) => None,
+        });
+        Ok(waits.unwrap_or(false).then_some(hirer))
     }
 
     /// Whether a contract is at work.
@@ -191,7 +233,8 @@ impl Hall {
             Some(hirer) => self.brief(id, hirer).await?,
         };
         let table = self.table(id, &root.setup.staffing)?;
-        let env = table.env(&brief);
+        // A hirer that can't be set up has no team.
+        let env = table.env(&brief).ok();
         let team = env.as_ref().and_then(|env| env.runtime.profile.team().map(Arc::as_ref));
         let offer = team.and_then(|team| team.offer(agent, task, budget, &brief, self.redactor()));
         let Some((offer, texts)) = offer else {
@@ -222,7 +265,9 @@ impl Hall {
         let looks = READ_WITHIN.as_millis() / LOOK_AGAIN.as_millis();
         for _ in 0..if queued.holder.is_some() { looks } else { 0 } {
             let facts = self.journal().contract_facts(id, hirer).await?;
-            if let Some(hire) = facts.iter().filter(|stored| stored.cause == cause).find_map(hire_result) {
+            // A hire that had to wait may have been admitted or refused in the same step.
+            if let Some(hire) = facts.iter().filter(|stored| stored.cause == cause).filter_map(hire_result).next_back()
+            {
                 return Ok(hire);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -241,6 +286,7 @@ fn hire_result(stored: &Stored) -> Option<OrderedHire> {
         Fact::Asked { ask: Ask::Hire { brief, .. }, .. } => {
             Some(OrderedHire::Hired { contract: brief.path.clone(), money: brief.grant.money })
         }
+        Fact::Queued { ordinal, .. } => Some(OrderedHire::WaitsForMoney { contract: stored.contract.hire(*ordinal) }),
         Fact::Refused { why, .. } => Some(OrderedHire::Refused(why.clone())),
         Fact::Opened(_)
         | Fact::Asked { .. }

@@ -125,6 +125,7 @@ mod tests {
             reserved: Vec::new(),
             under_way: Vec::new(),
             overruns: Vec::new(),
+            implausible: None,
             outcome: None,
             lack: None,
         };

@@ -22,6 +22,7 @@ use crate::transcript::{LiveTranscripts, ReadyTranscripts, TranscriptFailure};
 #[cfg(feature = "lightning")]
 use crate::treasury::TreasuryWorker;
 use crate::undertaking::account;
+use crate::usage_warnings::UsageWarnings;
 
 /// The pause between two looks into the inbox, and the number of looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -206,6 +207,17 @@ impl Running {
     /// Returns a token counter that starts at zero, if the tokens are limited. Code that watches the facts can feed it.
     pub fn token_limit(&self) -> Option<TokenLimit> {
         self.token_limit.clone()
+    }
+
+    /// Returns the warnings about providers whose usage reports can't be right. The facts of earlier processes were taken. Code
+    /// that watches the facts can feed it.
+    pub async fn usage_warnings(&self) -> Result<UsageWarnings, HallError> {
+        let mut warnings = self.hall.usage_warnings(&self.id).await?;
+        if self.first > 1 {
+            let before = self.hall.journal().facts(&self.id, 1).await?;
+            before.iter().filter(|stored| stored.seq < self.first).for_each(|stored| drop(warnings.note(stored)));
+        }
+        Ok(warnings)
     }
 
     /// Returns the directory in which this work's transcripts are written while it runs, if they are.

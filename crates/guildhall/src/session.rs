@@ -7,7 +7,7 @@ use guildhall_kernel::{
     Answer, Ask, AskKey, Fact, Msat, Origin, Outcome, Path, Report, Session, SessionFact, SessionKind, Stored,
     TextKind, TextRef, Wording,
 };
-use guildhall_laws::{Checker, Endings};
+use guildhall_laws::Checker;
 use guildhall_local::{Contents, Head, Holder, Journal, SessionId, SessionRow};
 
 use crate::bill::{Bill, Charges, Credits, sum};
@@ -109,7 +109,7 @@ pub struct View {
 impl View {
     /// Reads a session. A session that was changed after it was stored is an error.
     pub(crate) async fn read(journal: &Journal, id: &SessionId) -> Result<View, HallError> {
-        let Contents { mut row, facts, account, account_before_form_3, head } = journal.contents(id).await?;
+        let Contents { mut row, facts, account, head } = journal.contents(id).await?;
         if let Some(label) = funded_label(journal, &row, &account).await {
             row.label = label;
         }
@@ -124,7 +124,7 @@ impl View {
             None => None,
         };
         let (late, credits) = (late_money(journal, id, &account).await?, credits(&account));
-        let (checker, violations) = checked(&facts, &account, account_before_form_3);
+        let (checker, violations) = checked(&facts, &account);
         let account = Session::restore(account).map_err(|why| HallError::Damaged(why.to_string()))?;
         let path = request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
         let closed =
@@ -206,11 +206,11 @@ fn credits(account: &[SessionFact]) -> Credits {
 }
 
 /// Checks facts and an account against the laws. Both were read at the same moment.
-fn checked(facts: &[Stored], account: &[SessionFact], before_form_3: usize) -> (Checker, Vec<String>) {
+fn checked(facts: &[Stored], account: &[SessionFact]) -> (Checker, Vec<String>) {
     let mut checker = Checker::new();
     let mut found: Vec<_> = facts.iter().flat_map(|stored| checker.observe(stored)).collect();
     found.extend(checker.at_rest());
-    let (_, of_account) = checker.check_account(account, Endings::LaterIn(before_form_3));
+    let (_, of_account) = checker.check_account(account);
     let all = found.iter().map(ToString::to_string).chain(of_account.iter().map(ToString::to_string)).collect();
     (checker, all)
 }
@@ -280,8 +280,8 @@ impl Ended {
         report: Report,
         faults: &Faults,
     ) -> Result<Ended, HallError> {
-        let Contents { facts, account, account_before_form_3, head, .. } = journal.contents(session).await?;
-        let (checker, violations) = checked(&facts, &account, account_before_form_3);
+        let Contents { facts, account, head, .. } = journal.contents(session).await?;
+        let (checker, violations) = checked(&facts, &account);
         let credits = credits(&account);
         let granted = sum(report.spent, report.change);
         let mut unreadable = Unread { root, texts: Vec::new() };

@@ -22,7 +22,6 @@ pub struct Staffing {
     /// The agents. The first one is the agent of the root.
     pub agents: Vec<Agent>,
     /// The model of each agent, as `PROVIDER/NAME`. The agent of a task list has none.
-    #[serde(rename = "seated")]
     pub model_of_agent: BTreeMap<AgentName, String>,
     /// The exchange rate at which amounts are shown.
     pub rate: DatedRate,
@@ -82,9 +81,7 @@ impl Staffing {
         match (usize::from(brief.model_slot).checked_sub(1), brief.standing) {
             (Some(slot), _) => self.models().into_iter().nth(slot),
             (None, Standing::Listed) => self.model_of_agent.get(&brief.agent).map(String::as_str),
-            (None, Standing::AdHoc) => {
-                brief.lineage.upward().find_map(|link| self.model_of_agent.get(&link.agent)).map(String::as_str)
-            }
+            (None, Standing::AdHoc) => self.model_of_agent.get(listed_hirer(brief)?).map(String::as_str),
         }
     }
 
@@ -111,8 +108,14 @@ impl Staffing {
     }
 }
 
-/// The version of the stored format of a setup. A newer version must still read the older formats.
-pub(crate) const SETUP_FORM: u32 = 1;
+/// Returns the agent of the roster that an ad-hoc specialist has its environment from: the nearest hirer that is not itself an
+/// ad-hoc specialist. A name is not enough to find that hirer, because an ad-hoc specialist may have the name of a listed agent.
+pub(crate) fn listed_hirer(brief: &Brief) -> Option<&AgentName> {
+    brief.lineage.upward().find(|link| link.standing == Standing::Listed).map(|link| &link.agent)
+}
+
+/// The version of the stored form of a setup. This program reads no other form.
+pub(crate) const SETUP_FORM: u32 = 2;
 
 /// A setup as it is stored.
 #[derive(Serialize)]
@@ -125,13 +128,7 @@ struct Written<'a> {
 /// The part of a stored setup that every version reads.
 #[derive(Deserialize)]
 struct Form {
-    /// The first format did not store its number.
-    #[serde(default = "first_form")]
     form: u32,
-}
-
-fn first_form() -> u32 {
-    1
 }
 
 /// The settings that are fixed when a root is requested.
@@ -164,8 +161,8 @@ impl Setup {
 
     fn read(text: &str) -> Result<Setup, HallError> {
         let Form { form } = serde_json::from_str(text).map_err(unreadable)?;
-        if form > SETUP_FORM {
-            return Err(HallError::Newer { found: form });
+        if form != SETUP_FORM {
+            return Err(HallError::OtherForm { found: form });
         }
         serde_json::from_str(text).map_err(unreadable)
     }

@@ -55,7 +55,7 @@ fn reply(prompt: &Prompt) -> Reply {
 fn calling(calls: Vec<RawCall>) -> Reply {
     let one = |call: &RawCall| json!({"id": call.id, "name": call.name, "arguments": call.arguments.as_ref().ok()});
     let raw = json!({"calls": calls.iter().map(one).collect::<Vec<_>>()});
-    Reply { wire: Wire::Inside, raw, words: None, calls, stop: Stop::Calls }
+    Reply { wire: Wire::Inside, raw, words: None, calls, stop: Stop::Calls, part: None }
 }
 
 /// A task without a budget gets this many times the minimum of a hire, if there is enough money.
@@ -123,7 +123,7 @@ impl ListState {
                     self.states[at] = State::AtWork(hire.clone());
                 }
             }
-            Heard::Refused { call, why } => self.refused(call.as_deref(), why),
+            Heard::Refused { call, why, .. } => self.refused(call.as_deref(), why),
             Heard::Report(report) => self.reported(report),
             Heard::Result { .. } | Heard::Message { .. } | Heard::Owner(_) | Heard::Nudged(_) => {}
         }

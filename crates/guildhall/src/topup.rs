@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use guildhall_kernel::{Answer, Ask, AskId, AskKey, Cause, Fact, Msat, Path, Refusal, Sender, SessionFact, Stored};
+use guildhall_kernel::{
+    Answer, Ask, AskId, AskKey, Cause, Fact, Msat, Path, Refusal, Sender, SessionFact, Stimulus, Stored,
+};
 use guildhall_local::{Holder, Journal, JournalError, SessionId, unix_now};
 
 use crate::hall::{Hall, HallError, Instruction};
@@ -152,8 +154,12 @@ fn step(facts: &[Stored], cause: &Cause) -> TopUpStep {
         match &stored.fact {
             Fact::Heard { .. } => step = TopUpStep::Received,
             Fact::Refused { why: Refusal::TopUpStays { .. }, .. } => step = TopUpStep::Kept,
-            Fact::Asked { id, ask: Ask::Tell { to, .. }, .. } => step = TopUpStep::Passed(*id, to.clone()),
+            // Money that answers a draw is another matter: the top-up made it possible.
+            Fact::Asked { id, ask: Ask::Tell { to, what: Stimulus::TopUp { draw: None, .. } }, .. } => {
+                step = TopUpStep::Passed(*id, to.clone());
+            }
             Fact::Asked { .. }
+            | Fact::Queued { .. }
             | Fact::Refused { .. }
             | Fact::Opened(_)
             | Fact::Answered { .. }

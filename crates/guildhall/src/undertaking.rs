@@ -409,6 +409,8 @@ impl Undertaking {
             fee: Msat::ZERO,
             payee: None,
             severance: worker.severance,
+            money_max: None,
+            same_model: false,
             model_slot: 0,
             tariff: worker.tariff,
             turns_max: self.turns_max.unwrap_or(worker.turns_max),

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, Brief, Call, CloseWhen, Context, Contract, Cost, Effect, Fact, Grant, Hash, Heads,
-    Hiring, Inherit, Input, Lineage, Millis, Mode, Msat, Offer, Path, Powers, Reply, Standing, Tariff, TextKind,
-    TextRef, ToolCall, ToolName, Verdict,
+    Hiring, Inherit, Input, Lineage, Millis, Mode, Msat, Offer, OwnSize, Path, Powers, Reply, Standing, Tariff,
+    TextKind, TextRef, ToolCall, ToolName, Verdict,
 };
 
 pub(crate) fn text(kind: TextKind) -> TextRef {
@@ -42,6 +42,8 @@ static OPENING: LazyLock<Arc<TextRef>> = LazyLock::new(|| Arc::new(text(TextKind
 
 pub(crate) fn root() -> Arc<Brief> {
     Arc::new(Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(1),
         agent: name(0),
@@ -71,6 +73,7 @@ pub(crate) fn root() -> Arc<Brief> {
 fn offer(contract: &Contract, inherit: Inherit, number: u64) -> Offer {
     let level = contract.brief().path.level() + 1;
     Offer {
+        same_model: false,
         model_slot: 0,
         share_max: None,
         agent: name(level),
@@ -113,6 +116,9 @@ fn says(contract: &Contract, calls: Vec<Call>) -> Input {
         output: None,
         input_tokens,
         used: None,
+        size: OwnSize { bytes: 200, tokens: 0 },
+        cut: None,
+        implausible: None,
         calls,
         verdict: Verdict::default(),
     };

@@ -38,6 +38,12 @@ pub enum Ask {
         /// When the contract stops waiting for a reply.
         until: Millis,
     },
+    /// More money from the hirer, because the contract can't pay for what comes next. Holds nothing. A contract has at
+    /// most one open draw.
+    Draw {
+        /// The missing amount.
+        least: Msat,
+    },
     /// Sends a stimulus to another contract. Holds nothing.
     Tell {
         /// The contract that receives the stimulus.
@@ -45,6 +51,13 @@ pub enum Ask {
         /// The stimulus.
         what: Stimulus,
     },
+}
+
+impl Ask {
+    /// Returns the brief, if this is a hire.
+    pub fn brief(&self) -> Option<&Brief> {
+        if let Ask::Hire { brief, .. } = self { Some(brief) } else { None }
+    }
 }
 
 /// A model call: the transcript up to a cursor, and the longest reply. The transcript is the contract's own facts, so
@@ -62,6 +75,10 @@ pub struct Request {
     pub max_tokens: u32,
     /// Whether another request may follow.
     pub turn: Turn,
+    /// Whether the request shows less than the whole transcript, because there is not enough money. Only a last request is
+    /// cut.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 /// Whether a request is an ordinary one or the last.
@@ -70,8 +87,7 @@ pub struct Request {
 pub enum Turn {
     /// An ordinary turn.
     Next,
-    /// The last request, which the severance pays for. If `tokens` is less than the transcript's size, the request is
-    /// cut to fit.
+    /// The last request, which the severance pays for.
     Last,
 }
 
@@ -118,8 +134,7 @@ pub enum Addressee {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
-    /// A question in text; no reply in time means "use your judgement". Stored as `words`.
-    #[serde(rename = "words")]
+    /// A question in text; no reply in time means "use your judgement".
     Text(TextRef),
     /// A request to approve this tool call; no reply in time means no.
     Approval(ToolCall),
@@ -139,9 +154,27 @@ pub enum Stimulus {
         to: Path,
         /// The amount.
         money: Msat,
+        /// The draw of the receiver that this money answers. Absent if a person sent the money.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draw: Option<AskId>,
+    },
+    /// A live hire asks for more money.
+    Draw {
+        /// The missing amount.
+        least: Msat,
+    },
+    /// The hirer has no money for a draw of the receiver.
+    RefuseDraw {
+        /// The draw.
+        draw: AskId,
     },
     /// A hire that a person or a hirer orders, not this contract's model.
     Hire(Box<Offer>),
+    /// A person gives up a hire of the receiver that still waits for money.
+    DropHire {
+        /// The ordinal of the hire.
+        ordinal: u32,
+    },
     /// End soon, with a report from the model.
     WrapUp,
     /// End now.
@@ -175,8 +208,7 @@ pub enum Answer {
     Passed,
     /// The check failed; the text says what the model must correct.
     FailedCheck(TextRef),
-    /// The question was answered in text. Stored as `words`.
-    #[serde(rename = "words")]
+    /// The question was answered in text.
     Text(TextRef),
     /// The tool call was approved.
     Approved,
@@ -184,6 +216,10 @@ pub enum Answer {
     Denied,
     /// No reply came in time.
     NoReply,
+    /// The money that was drawn is there.
+    Met,
+    /// The draw was refused, or the contract is ending.
+    NotMet,
     /// The receiver heard the stimulus, now or earlier.
     Delivered,
     /// The receiver of the stimulus has closed.
@@ -212,6 +248,8 @@ impl Answer {
             | Answer::Approved
             | Answer::Denied
             | Answer::NoReply
+            | Answer::Met
+            | Answer::NotMet
             | Answer::Delivered
             | Answer::Gone
             | Answer::Lost
@@ -231,6 +269,16 @@ pub struct Tokens {
     pub output: u64,
 }
 
+/// A usage report that can't be right: far too few tokens for the bytes that were sent or received. Nothing is computed from
+/// such a report. It is stored so that people can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImplausibleUsage {
+    /// The tokens that the provider reported.
+    pub tokens: u64,
+    /// The bytes that it reported them for.
+    pub bytes: u64,
+}
+
 /// A model's reply, as it is stored: its texts, and the number of its calls. Each call follows as a fact of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
@@ -243,12 +291,60 @@ pub struct Said {
     /// The input tokens that the provider reported, if it did, plus the room for the part of a prompt that changes in
     /// each request.
     pub input_tokens: Option<u64>,
-    /// The tokens that the provider reported, for statistics. The kernel does not use them.
+    /// The tokens that the provider reported, for statistics. The kernel does not use them. Absent if nothing was reported, or
+    /// if the report can't be right.
     pub used: Option<Tokens>,
+    /// The size of the reply as later requests send it.
+    pub size: OwnSize,
+    /// Why the reply ends before its own end, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+    /// What the provider reported instead, if that can't be right and is not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implausible: Option<ImplausibleUsage>,
     /// The number of calls in the reply.
     pub calls: u32,
     /// What the agent layer finds missing, if this is the final text.
     pub undone: Option<Nudge>,
+}
+
+/// The size of a text that a model wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnSize {
+    /// The size in bytes, as the text is sent to the model.
+    pub bytes: u32,
+    /// The output tokens that the provider reported for the text; 0 if unknown.
+    pub tokens: u32,
+}
+
+impl OwnSize {
+    /// Returns an upper bound of the input tokens when the same model reads the text: five quarters of the tokens that
+    /// it wrote, at most the bytes.
+    pub fn input_tokens(self) -> u64 {
+        let bytes = u64::from(self.bytes);
+        match u64::from(self.tokens) {
+            0 => bytes,
+            tokens => bytes.min((tokens * 5).div_ceil(4)),
+        }
+    }
+
+    /// Returns the size of this text followed by another one.
+    #[must_use]
+    pub fn joined(self, next: OwnSize) -> OwnSize {
+        let known = self.tokens > 0 && next.tokens > 0;
+        let tokens = if known { self.tokens.saturating_add(next.tokens) } else { 0 };
+        OwnSize { bytes: self.bytes.saturating_add(next.bytes), tokens }
+    }
+}
+
+/// Why a reply ends before its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cut {
+    /// The reply reached the `max_tokens` of its request. It can be continued.
+    MaxTokens,
+    /// The model's context window is full.
+    Window,
 }
 
 /// The cost of an answer.
@@ -314,9 +410,6 @@ pub enum Origin {
     Call(CallRef),
     /// The runtime hired the team for the agent, with the agent's reply as the message.
     Cascade,
-    /// The runtime made a hire that the agent had announced in its text. Only the first release did this; the variant
-    /// stays so that its journals can be read.
-    Promise,
     /// A stimulus from outside the contract.
     Outside,
 }

@@ -10,7 +10,7 @@ use crate::path::{AskId, DEPTH_MAX, Path};
 use crate::refusal::Refusal;
 use crate::tariff::{FRAME_TOKENS, Tariff};
 use crate::text::{Hash, TextRef};
-use crate::time::{Millis, WRAP_UP_MARGIN_MAX};
+use crate::time::Millis;
 
 /// The longest brief: its task and all its terms, in bytes.
 pub const BRIEF_BYTES_MAX: u64 = 64 * 1024;
@@ -27,7 +27,7 @@ pub struct Grant {
     /// When the report is due, if ever. A contract begins to wrap up one margin earlier; an engine aborts leaf calls at
     /// the deadline.
     pub deadline: Option<Millis>,
-    /// How long before the deadline the contract begins to wrap up. Absent without a deadline, and in form 1.
+    /// How long before the deadline the contract begins to wrap up. Present if and only if there is a deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Millis>,
 }
@@ -40,9 +40,9 @@ impl Grant {
         Grant { deadline, margin, ..self }
     }
 
-    /// Returns how long before its deadline a contract begins to wrap up.
+    /// Returns how long before its deadline a contract begins to wrap up. Without a deadline this is zero.
     pub fn wrap_up_margin(&self) -> Millis {
-        self.margin.unwrap_or(WRAP_UP_MARGIN_MAX)
+        self.margin.unwrap_or_default()
     }
 
     /// Returns when a contract begins to wrap up, if ever. The reports of its hires are due by then.
@@ -73,6 +73,10 @@ pub struct Brief {
     pub adds: Arc<[TextRef]>,
     /// What the contract may use.
     pub grant: Grant,
+    /// The maximum of the grant and all draws together: the budget that the hirer named, or the agent's own maximum. A
+    /// person's top-up raises it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_max: Option<Msat>,
     /// Paid to the agent from the grant if its report is accepted; held until then.
     pub fee: Msat,
     /// Who gets the fee, in a session with the money of a wallet. Boxed, because few contracts have one.
@@ -81,11 +85,13 @@ pub struct Brief {
     /// The part of the grant that pays for one last request and nothing else; held until then.
     pub severance: Msat,
     /// The model of the agent: the number that the agent layer has given the model, or 0 for the agent's own model.
-    /// Stored as `chair`, its name in the first release.
-    #[serde(rename = "chair", default, skip_serializing_if = "is_own")]
+    #[serde(default, skip_serializing_if = "is_own")]
     pub model_slot: u16,
     /// The prices of its model calls.
     pub tariff: Tariff,
+    /// Whether its hirer has the same model of the same provider, so that both count tokens alike.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_model: bool,
     /// The number of replies that the contract may ask for before it must wrap up.
     pub turns_max: u32,
     /// The context that the first request begins with.
@@ -104,8 +110,7 @@ pub struct Brief {
     pub hiring: Option<Hiring>,
     /// The checks that the report must pass to be accepted.
     pub checks: Arc<[Check]>,
-    /// Whether a final text closes the contract. Stored as `stay`, its name in the first release.
-    #[serde(rename = "stay")]
+    /// Whether a final text closes the contract.
     pub close_when: CloseWhen,
 }
 
@@ -135,7 +140,7 @@ impl Brief {
 
     /// Returns how this contract appears in the lineage of its hires.
     pub fn link(&self) -> Link {
-        Link { agent: self.agent.clone(), task_key: self.task_key }
+        Link { agent: self.agent.clone(), standing: self.standing, task_key: self.task_key }
     }
 
     /// Returns the first of these powers that the contract is not allowed to grant to its hires.
@@ -161,7 +166,8 @@ impl Brief {
             Context::After { .. } => self.path.level() == 0,
         };
         let in_line = self.lineage.upward().count() == self.path.level();
-        if !in_place || !in_line || self.tariff.max_tokens == 0 || self.severance < self.tariff.last_min() {
+        let on_time = self.grant.margin.is_some() == self.grant.deadline.is_some();
+        if !in_place || !in_line || !on_time || self.tariff.max_tokens == 0 || self.severance < self.tariff.last_min() {
             return Err(Refusal::Unworkable);
         }
         if self.has_too_little_money() {
@@ -221,16 +227,14 @@ impl Context {
     }
 }
 
-/// When a contract closes. The stored names are those of the first release.
+/// When a contract closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CloseWhen {
     /// The contract closes with its final text, which is its report.
-    #[serde(rename = "once")]
     FinalText,
     /// The contract stays open after a final text and waits for the owner's next message: a conversation. It closes
     /// when it is asked to. Only roots can stay open.
-    #[serde(rename = "open")]
     Asked,
 }
 
@@ -324,9 +328,10 @@ pub struct Offer {
     pub inherit: Inherit,
     /// Whether the hirer waits for the report.
     pub mode: Mode,
-    /// The money, if the hirer named an amount; otherwise a share of the available money.
+    /// The money, if the hirer named an amount; otherwise a share of the available money. A hire gets at most this much,
+    /// its draws included.
     pub budget: Option<Msat>,
-    /// The maximum of a share.
+    /// The maximum of a share and the hire's draws together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_max: Option<Msat>,
     /// The heads that are passed on, if the hirer named a number; otherwise a share of the available heads.
@@ -347,10 +352,13 @@ pub struct Offer {
     /// The agent's severance.
     pub severance: Msat,
     /// The number of the agent's model, as in [`Brief`]. A fork uses its hirer's model.
-    #[serde(rename = "chair", default, skip_serializing_if = "is_own")]
+    #[serde(default, skip_serializing_if = "is_own")]
     pub model_slot: u16,
     /// The prices of its model calls. A fork uses its hirer's tariff.
     pub tariff: Tariff,
+    /// Whether the hire would have the same model as its hirer, as in [`Brief`]. A fork always has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_model: bool,
     /// The number of replies that the hire may ask for.
     pub turns_max: u32,
     /// The size of its opening.
@@ -364,6 +372,13 @@ pub struct Offer {
     pub hiring: Option<Hiring>,
     /// The checks that the report must pass.
     pub checks: Arc<[Check]>,
+}
+
+impl Offer {
+    /// Returns the maximum of the hire's grant and draws together: the named budget, or the agent's own maximum.
+    pub fn money_max(&self) -> Option<Msat> {
+        self.budget.or(self.share_max)
+    }
 }
 
 /// Whether a hire inherits the hirer's conversation.
@@ -392,8 +407,17 @@ struct Node {
 pub struct Link {
     /// The ancestor's agent.
     pub agent: AgentName,
+    /// Whether that agent is in the roster. An ad-hoc specialist may have the name of a listed agent.
+    pub standing: Standing,
     /// The hash of the ancestor's normalised task.
     pub task_key: Hash,
+}
+
+impl Link {
+    /// Whether the ancestor is this agent of the roster.
+    pub fn is_listed(&self, agent: &AgentName) -> bool {
+        self.standing == Standing::Listed && self.agent == *agent
+    }
 }
 
 impl Lineage {

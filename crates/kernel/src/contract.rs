@@ -1,6 +1,6 @@
 //! One hire of one agent, from its brief to its report: a state machine that receives inputs and returns facts.
 //!
-//! `step` decides (`hear`, `admit`, `course`), and every decision is a fact. Only `fold` changes the state, and it
+//! `step` decides (`hear`, `admit`, `row`, `course`), and every decision is a fact. Only `fold` changes the state, and it
 //! checks each fact first. So a contract that is restored after a crash equals the lost one, and a journal that breaks
 //! a law is reported with the fact that breaks it.
 
@@ -9,28 +9,38 @@ mod course;
 mod fold;
 mod hear;
 mod lawful;
+mod row;
 mod share;
+mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::account::Account;
-use crate::ask::{Answer, Ask, Certainty, Cost, Origin, Sender, ToolCall};
+use crate::ask::{Answer, Ask, Certainty, Cost, Origin, Sender};
 use crate::brief::{Brief, CloseWhen};
 use crate::fact::{Fact, Hold};
-use crate::input::{Input, Need, Reply};
-use crate::money::{Heads, Msat, Quantity};
-use crate::path::{AskId, CallRef, Path};
+use crate::input::{Input, Reply};
+use crate::money::{Heads, Msat};
+use crate::path::AskId;
 use crate::refusal::Refusal;
 use crate::report::{Nudge, Outcome, Report, Wording};
-use crate::tariff::FRAME_TOKENS;
 use crate::text::TextRef;
 use crate::time::Millis;
+
+use row::{Moving, QueueHeads, Queued};
+use share::Learned;
+use state::{
+    AnsweredApproval, FinalText, Open, OwnDraw, Part, Passing, Phase, Placing, Requested, Round, Uncertain, View, Wait,
+};
 
 /// The maximum number of lost model calls in a row; then the contract gives up. A lost call costs its hold, so
 /// expensive calls usually use up the money first.
 pub const LOSSES_MAX: u32 = 32;
+
+/// How often one reply that was cut is continued.
+pub const CONTINUED_MAX: u32 = 4;
 
 /// The maximum size of a notice from the runtime to an agent, in bytes: for example that a hire has begun or a wait is
 /// over.
@@ -54,9 +64,24 @@ pub struct Contract {
     open: BTreeMap<AskId, Box<Open>>,
     /// The number of open asks and waits that delay the next request.
     pauses: u32,
+    /// The ordinal of the newest hire that was admitted or had to wait.
     hires: u32,
     /// Live hires by ordinal.
     live: BTreeMap<u32, AskId>,
+    /// The hires that wait for money before they begin, by ordinal. Boxed, because most contracts have none.
+    queue: BTreeMap<u32, Box<Queued>>,
+    queue_heads: QueueHeads,
+    /// The live hires that draw, by ordinal.
+    drawers: BTreeSet<u32>,
+    moving: Moving,
+    own_draw: OwnDraw,
+    /// The maximum of the grant and all draws together. A person's top-up raises it.
+    money_max: Option<Msat>,
+    /// The money that was available at the newest reply or stimulus that may have hired.
+    free_before: Msat,
+    /// The money that was available at the newest reply or stimulus that has hired.
+    free_at_hire: Msat,
+    learned: Learned,
     /// The open questions. Each has a time limit.
     questions: Vec<AskId>,
     waits: Vec<Wait>,
@@ -68,6 +93,12 @@ pub struct Contract {
     passing: Option<Box<Passing>>,
     turns: u32,
     losses: u32,
+    /// The longest reply so far, in output tokens; its bytes if no tokens were reported.
+    longest_reply: u32,
+    /// A reply that was cut and has not been continued to its end.
+    part: Option<Box<Part>>,
+    /// The nudge that the next request gives. Such a request does not draw.
+    nudge: Option<Nudge>,
     view: View,
     request: Option<Requested>,
     /// There is a text that the model has not been shown.
@@ -85,118 +116,6 @@ pub struct Contract {
     asked_to_end: Option<Outcome>,
     /// The model can't be used any more.
     model_failed: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Phase {
-    Working,
-    /// The contract is ending: `Exhausted` and `Failed` wrap up, `Cancelled` asks nothing more, `Done` is a
-    /// conversation that ends.
-    Closing(Outcome),
-    Closed(Box<Report>),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Open {
-    ask: Ask,
-    hold: Hold,
-    origin: Origin,
-    /// Whether the next request waits for the answer.
-    pauses: bool,
-    /// The ending that was sent to the hire.
-    ending_sent: Option<Ending>,
-    /// Whether the hire has asked this contract a question and has had no message since.
-    waits_for_answer: bool,
-}
-
-/// The parts of the spent money that no provider has reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Uncertain {
-    reserved: Msat,
-    estimated: Msat,
-}
-
-/// The ending that a hirer sends to a hire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    WrapUp,
-    Cancel,
-}
-
-/// A top-up on its way down the tree.
-#[derive(Clone, Debug, PartialEq)]
-struct Passing {
-    to: Path,
-    money: Msat,
-    /// The hire whose hold was raised by this money.
-    raised: Option<AskId>,
-}
-
-/// How many of a reply's calls a fact decides on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Placed {
-    One,
-    /// All remaining calls: those beyond the limit.
-    Rest,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Wait {
-    call: CallRef,
-    on: Vec<AskId>,
-    need: Need,
-    until: Option<Millis>,
-    ready: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Placing {
-    reply: AskId,
-    next: u32,
-    calls: u32,
-}
-
-/// The owner's answer about a tool call that needs approval.
-#[derive(Clone, Debug, PartialEq)]
-struct AnsweredApproval {
-    call: CallRef,
-    /// The tool call, if it was approved.
-    approved: Option<ToolCall>,
-}
-
-/// The size of the next request: the tokens that were last reported or held, and the bytes added since.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct View {
-    tokens: u64,
-    since: u64,
-    compacted: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Requested {
-    id: AskId,
-    upto: u32,
-    tokens: u64,
-    last: bool,
-    /// The size of the reply in bytes, plus room for a short result of each call.
-    reply: u32,
-}
-
-/// A text that may become the report.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct FinalText {
-    text: TextRef,
-    output: Option<TextRef>,
-    undone: Option<Nudge>,
-}
-
-/// One round of checks over one final text.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Round {
-    placed: usize,
-    open: usize,
-    failed: bool,
-    unpaid: bool,
 }
 
 /// Whose turn it is in a conversation between a root that stays open and its owner.
@@ -384,6 +303,7 @@ impl Contract {
                 Fact::Opened(_)
                 | Fact::Asked { .. }
                 | Fact::Answered { .. }
+                | Fact::Queued { .. }
                 | Fact::Refused { .. }
                 | Fact::Raised { .. }
                 | Fact::Heard { .. }
@@ -396,6 +316,11 @@ impl Contract {
             }
         }
         None
+    }
+
+    /// Returns the text so far of a reply that was cut, if the next ordinary reply continues it.
+    pub fn unfinished_text(&self) -> Option<TextRef> {
+        self.part.as_ref().map(|part| part.text.text)
     }
 
     /// Returns the account of its heads.
@@ -453,8 +378,8 @@ impl Contract {
     }
 
     fn refuse(&mut self, why: Refusal, origin: Origin, facts: &mut Vec<Fact>) {
-        let bytes = Some(why.bytes());
-        self.emit(Fact::Refused { why, origin, bytes, agent: None }, facts);
+        let bytes = why.bytes();
+        self.emit(Fact::Refused { why, origin, bytes, agent: None, ordinal: None }, facts);
     }
 
     /// Records an ask.
@@ -465,7 +390,7 @@ impl Contract {
     fn question_until(&self, id: AskId) -> Millis {
         match &self.open[&id].ask {
             Ask::Question { until, .. } => *until,
-            Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Tell { .. } => {
+            Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Draw { .. } | Ask::Tell { .. } => {
                 unreachable!("the list of questions names questions")
             }
         }
@@ -479,44 +404,13 @@ impl Contract {
             .as_ref()
             .map_or(Wording::Assembled(self.newest_text), |final_text| Wording::Final(final_text.text))
     }
-}
 
-impl Uncertain {
-    /// Adds the charge of an answered ask. The parts of a hire's charge are in its report; a leaf ask's certainty
-    /// depends on its cost and answer.
-    fn add(self, answer: &Answer, cost: Cost, charge: Msat) -> Option<Uncertain> {
-        let Uncertain { reserved, estimated } = self;
-        if let Some(report) = answer.report() {
-            return Some(Uncertain {
-                reserved: reserved.plus(report.reserved.unwrap_or(Msat::ZERO))?,
-                estimated: estimated.plus(report.estimated.unwrap_or(Msat::ZERO))?,
-            });
+    /// Returns whether that text ends before its own end.
+    fn wording_is_cut(&self) -> bool {
+        match (&self.final_text, &self.part) {
+            (Some(text), _) => text.cut,
+            (None, Some(part)) => part.text.text == self.newest_text,
+            (None, None) => false,
         }
-        match cost.certainty(answer) {
-            Certainty::Used => Some(self),
-            Certainty::Estimated => Some(Uncertain { estimated: estimated.plus(charge)?, ..self }),
-            Certainty::Reserved => Some(Uncertain { reserved: reserved.plus(charge)?, ..self }),
-        }
-    }
-}
-
-impl View {
-    fn total(&self) -> u64 {
-        self.tokens.saturating_add(self.since)
-    }
-
-    fn add(&mut self, bytes: u64) {
-        self.since = self.since.saturating_add(bytes).saturating_add(FRAME_TOKENS);
-    }
-}
-
-impl Round {
-    fn passed(&self, checks: usize) -> bool {
-        self.placed == checks && self.open == 0 && !self.failed && !self.unpaid
-    }
-
-    /// A text that failed may pass after a correction; a check that can't be paid for never passes.
-    fn can_be_corrected(&self) -> bool {
-        self.failed && !self.unpaid
     }
 }

@@ -1,13 +1,12 @@
-//! Facts: what happened. Only facts are stored, streamed and replayed. Every later version must read a released stored
-//! form.
+//! Facts: what happened. Only facts are stored, streamed and replayed. A change of the stored form gets the next number, and
+//! only this form is read.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ask::{Answer, Ask, Cost, Origin, Said, Sender, Stimulus};
-use crate::brief::Brief;
+use crate::brief::{Brief, Context, Offer};
 use crate::input::Need;
 use crate::money::{Heads, Msat};
 use crate::name::AgentName;
@@ -42,25 +41,42 @@ pub enum Fact {
         /// The true cost, even if it is more than the hold.
         cost: Cost,
     },
+    /// A hire that does not fit into the available money now waits for money. The `Asked` or `Refused` that ends the
+    /// wait names the ordinal.
+    Queued {
+        /// Why the contract hires.
+        origin: Origin,
+        /// The ordinal of the hire.
+        ordinal: u32,
+        /// The offer.
+        offer: Box<Offer>,
+        /// The context that the hire's first request begins with.
+        context: Context,
+    },
     /// A call, a hire, a check or a top-up was refused.
     Refused {
         /// The reason.
         why: Refusal,
         /// What was refused: the call, or the other origin.
         origin: Origin,
-        /// The size of the reason's text as the agent is shown it. Absent in form 1, whose texts are frozen.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        bytes: Option<u32>,
-        /// The agent that was not hired. Absent if this is not about a hire, and in older journals. No law depends on it.
+        /// The size of the reason's text as the agent is shown it.
+        bytes: u32,
+        /// The agent that was not hired. Absent if this is not about a hire. No law depends on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentName>,
+        /// The ordinal of the hire, if the hire had waited for money.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ordinal: Option<u32>,
     },
-    /// A top-up for a hire, or for a contract below it, was added to the hire's hold.
+    /// Money was added to a hire's hold: a top-up for the hire or for a contract below it, or the answer to a draw.
     Raised {
         /// The hire.
         hire: AskId,
         /// The amount.
         by: Msat,
+        /// The draw of the hire that this money answers. Absent for a top-up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draw: Option<AskId>,
     },
     /// The contract received a stimulus.
     Heard {
@@ -73,8 +89,8 @@ pub enum Fact {
     Waiting {
         /// The call.
         call: CallRef,
-        /// The hires that the call waits for and that had not reported yet.
-        on: Vec<AskId>,
+        /// The ordinals of the hires that the call waits for and that had not reported yet.
+        on: Vec<u32>,
         /// How many of these hires must report.
         need: Need,
         /// When the wait ends without reports.
@@ -109,6 +125,7 @@ impl Fact {
             Fact::Opened(_) => "opened",
             Fact::Asked { .. } => "asked",
             Fact::Answered { .. } => "answered",
+            Fact::Queued { .. } => "queued",
             Fact::Refused { .. } => "refused",
             Fact::Raised { .. } => "raised",
             Fact::Heard { .. } => "heard",
@@ -162,8 +179,9 @@ pub struct Hold {
 pub enum Pause {
     /// A call that waits for hires.
     Call(CallRef),
-    /// A blocking hire. When the pause is over, the hire continues in the background.
-    Hire(AskId),
+    /// A blocking hire, by its ordinal: it works, or waits for money. When the pause is over, the hire continues in the
+    /// background.
+    Hire(u32),
 }
 
 impl Hold {
@@ -183,23 +201,19 @@ pub enum Waking {
     TimedOut,
     /// A message from the owner, or a hire's question, must be shown to the model first. The hires continue in the
     /// background.
-    #[serde(rename = "words")]
     Message,
     /// The contract is ending.
     Closing,
 }
 
-/// The version of the stored form that this kernel writes.
-pub const FORMAT: u16 = 2;
-
-/// The versions of the stored form that this kernel reads.
-pub const FORMATS: RangeInclusive<u16> = 1..=FORMAT;
+/// The version of the stored form. This kernel writes and reads no other form.
+pub const FORMAT: u16 = 3;
 
 /// A fact as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The version of the stored form. A version that this kernel does not know is not read.
-    #[serde(deserialize_with = "known_format")]
+    /// The version of the stored form: [`FORMAT`]. A fact of another version is not read.
+    #[serde(deserialize_with = "own_format")]
     pub v: u16,
     /// The fact's number in the session's journal, counted from 1.
     pub seq: u64,
@@ -221,19 +235,16 @@ pub enum Cause {
     Opening,
     /// An answer to this ask.
     Answer(AskId),
-    /// A stimulus. Stored as `told`, its name in the first release.
-    #[serde(rename = "told")]
+    /// A stimulus.
     Stimulus(Sender),
     /// The passing of time.
     Tick,
 }
 
-fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+fn own_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
     let form = u16::deserialize(deserializer)?;
-    if FORMATS.contains(&form) {
+    if form == FORMAT {
         return Ok(form);
     }
-    Err(serde::de::Error::custom(format!(
-        "this program can't read facts of form {form}: a newer Guildhall wrote them; update Guildhall"
-    )))
+    Err(serde::de::Error::custom(format!("the fact has form {form}, but this program reads only form {FORMAT}")))
 }

@@ -1,7 +1,7 @@
 //! Inputs of a contract: answers, stimuli, the passing of time. Inputs are not stored; the facts that follow from them
 //! are.
 
-use crate::ask::{Answer, Cost, Said, Sender, Stimulus, Tokens, ToolCall};
+use crate::ask::{Answer, Cost, Cut, ImplausibleUsage, OwnSize, Said, Sender, Stimulus, Tokens, ToolCall};
 use crate::brief::Offer;
 use crate::fact::Cause;
 use crate::money::AmountError;
@@ -70,8 +70,14 @@ pub struct Reply {
     /// The input tokens that the provider reported, plus the room for the part of a prompt that changes in each
     /// request: the next request has at most these tokens and the texts added since.
     pub input_tokens: Option<u64>,
-    /// The tokens that the provider reported.
+    /// The tokens that the provider reported, if the report can be right.
     pub used: Option<Tokens>,
+    /// The size of the reply as later requests send it.
+    pub size: OwnSize,
+    /// Why the reply ends before its own end, if it does.
+    pub cut: Option<Cut>,
+    /// What the provider reported, if that can't be right and is not used.
+    pub implausible: Option<ImplausibleUsage>,
     /// The calls, in order.
     pub calls: Vec<Call>,
     /// The agent layer's verdict.
@@ -88,6 +94,9 @@ impl Reply {
             output: self.output,
             input_tokens: self.input_tokens,
             used: self.used,
+            size: self.size,
+            cut: self.cut,
+            implausible: self.implausible,
             calls,
             // The kernel decides on the other nudges.
             undone: self.verdict.nudge.filter(|nudge| matches!(nudge, Nudge::Required | Nudge::Promise)),

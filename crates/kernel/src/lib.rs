@@ -26,15 +26,15 @@ mod treasury;
 
 pub use account::Account;
 pub use ask::{
-    Addressee, Answer, Ask, Certainty, Cost, Effect, Matter, Origin, Request, Said, Sender, Stimulus, Tokens, ToolCall,
-    Turn,
+    Addressee, Answer, Ask, Certainty, Cost, Cut, Effect, ImplausibleUsage, Matter, Origin, OwnSize, Request, Said,
+    Sender, Stimulus, Tokens, ToolCall, Turn,
 };
 pub use brief::{
     BRIEF_BYTES_MAX, Brief, Check, CloseWhen, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet,
     Powers, Standing,
 };
-pub use contract::{Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker};
-pub use fact::{Cause, FORMAT, FORMATS, Fact, Hold, Pause, Stored, Waking};
+pub use contract::{CONTINUED_MAX, Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker};
+pub use fact::{Cause, FORMAT, Fact, Hold, Pause, Stored, Waking};
 pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};
 pub use name::{AgentName, FieldName, NAME_BYTES_MAX, NameError, PayeeName, Power, ToolName, WalletId};
@@ -44,7 +44,7 @@ pub use refusal::{EXAMPLE_BYTES_MAX, MESSAGE_BYTES_MAX, Refusal, WrongField};
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
 pub use session::{ACCOUNT_FORMAT, Session, SessionCorrupt, SessionError, SessionFact, SessionKind};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
-pub use tariff::{FRAME_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, TURN_TOKENS, Tariff};
+pub use tariff::{FRAME_TOKENS, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, TURN_TOKENS, Tariff};
 pub use text::{Hash, HashError, TextKind, TextRef};
 pub use time::{Millis, UnixMs, WRAP_UP_MARGIN_MAX};
 pub use treasury::{

@@ -21,12 +21,10 @@ pub enum NameError {
         /// The length of the text.
         bytes: usize,
     },
-    /// A character is not allowed: it could be part of a path, a control character or a look-alike. Stored as `odd`,
-    /// its name in the first release.
+    /// A character is not allowed: it could be part of a path, a control character or a look-alike.
     #[error(
         "a name can't have {found:?} there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'"
     )]
-    #[serde(rename = "odd")]
     BadCharacter {
         /// The first character that is not allowed.
         found: char,

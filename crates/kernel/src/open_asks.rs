@@ -43,6 +43,7 @@ impl OpenAsks {
                 | Ask::Model(_)
                 | Ask::Tool(_)
                 | Ask::Check(_)
+                | Ask::Draw { .. }
                 | Ask::Tell { .. } => Awaited::Work,
             };
             self.0.entry(contract.clone()).or_default().insert(id, awaited);

@@ -1,8 +1,6 @@
 //! Refusals: values that tell a model or a person what was not done, why, and what to do instead. A refusal is not an
 //! error and costs nothing.
 
-mod form_1;
-
 use serde::{Deserialize, Serialize};
 
 use crate::brief::BRIEF_BYTES_MAX;
@@ -19,9 +17,8 @@ pub const MESSAGE_BYTES_MAX: u32 = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// The contract is not allowed to hire. Stored as `may_not_hire`, its name in the first release.
+    /// The contract is not allowed to hire.
     #[error("you can't hire anyone: do the work yourself")]
-    #[serde(rename = "may_not_hire")]
     CantHire,
     /// An agent named itself.
     #[error("you can't hire yourself: do the work yourself, or hire a different agent")]
@@ -144,11 +141,27 @@ pub enum Refusal {
         /// The hire.
         hire: Path,
     },
+    /// The hire waits for money, so it has no contract that could hear a message.
+    #[error(
+        "{hire} waits for money and has not started: send the message when it has started, or stop it and hire again"
+    )]
+    NotStarted {
+        /// The hire.
+        hire: Path,
+    },
+    /// The hire was stopped while it waited for money.
+    #[error("{hire} was stopped before it started: it was waiting for money, and nothing was spent")]
+    StoppedBeforeStart {
+        /// The hire.
+        hire: Path,
+    },
     /// The contract is ending.
     #[error("no more calls are accepted: write your report now")]
     Closing,
     /// The receiver of a top-up has closed, is closing, or is not below this contract.
-    #[error("{to} can't take more money, because it has closed or is closing: the money stays with {with}")]
+    #[error(
+        "{to} can't take more money, because it has not started, has closed or is closing: the money stays with {with}"
+    )]
     TopUpStays {
         /// The contract that the money was for.
         to: Path,
@@ -172,16 +185,14 @@ pub enum Refusal {
         /// What is wrong with the field.
         wrong: WrongField,
     },
-    /// The task, message or question is empty. Stored as `nothing_said`, its name in the first release.
+    /// The task, message or question is empty.
     #[error("the task, message or question is empty: write the text and call again")]
-    #[serde(rename = "nothing_said")]
     EmptyText,
     /// The tool is unknown.
     #[error("there is no tool with that name: use one of your tools")]
     UnknownTool,
-    /// Another call of the reply has the same id. Stored as `doubled_call`, its name in the first release.
+    /// Another call of the reply has the same id.
     #[error("another call in this reply has the same id: give each call its own id")]
-    #[serde(rename = "doubled_call")]
     DuplicateCallId,
 }
 
@@ -195,9 +206,8 @@ pub enum WrongField {
     /// The value is not a string.
     #[error("is not a string")]
     NotText,
-    /// The value is neither true nor false. Stored as `not_flag`, its name in the first release.
+    /// The value is neither true nor false.
     #[error("is neither true nor false")]
-    #[serde(rename = "not_flag")]
     NotBool,
     /// The value is not a number of seconds.
     #[error("is not a number of seconds")]
@@ -205,9 +215,8 @@ pub enum WrongField {
     /// The value is not the id of a hire.
     #[error("is not the id of a hire, such as \"1.2\"")]
     NotId,
-    /// The value is not one of the allowed values. Stored as `not_known`, its name in the first release.
+    /// The value is not one of the allowed values.
     #[error("is not one of the allowed values")]
-    #[serde(rename = "not_known")]
     UnknownValue,
 }
 
@@ -220,16 +229,10 @@ impl Refusal {
         matches!(self, Refusal::Field { .. } | Refusal::Malformed | Refusal::BadAmount(_) | Refusal::EmptyText)
     }
 
-    /// Returns the size of the text that an agent is shown today. The size is stored in the fact.
+    /// Returns the size of the text that an agent is shown. The size is stored in the fact.
     pub(crate) fn bytes(&self) -> u32 {
         let example = if self.has_example() { EXAMPLE_BYTES_MAX } else { 0 };
         u32::try_from(self.to_string().len() + example).unwrap_or(u32::MAX)
-    }
-
-    /// Returns the size of the text in form 1, whose facts do not store the size; `None` for a refusal that form 1 did
-    /// not have.
-    pub(crate) fn bytes_in_form_1(&self) -> Option<u32> {
-        form_1::wording(self).map(|text| u32::try_from(text.len()).unwrap_or(u32::MAX))
     }
 }
 

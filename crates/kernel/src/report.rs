@@ -17,8 +17,7 @@ pub struct Report {
     pub output: Option<TextRef>,
     /// Whether the hirer can rely on the report. Only an accepted report pays the fee.
     pub acceptance: Acceptance,
-    /// The nudge that the final text did not follow. Stored as `unheeded`, its name in the first release.
-    #[serde(rename = "unheeded")]
+    /// The nudge that the final text did not follow.
     pub ignored_nudge: Option<Nudge>,
     /// The reports of the contract's hires that none of its requests included.
     pub unheard: Vec<AskId>,
@@ -28,28 +27,37 @@ pub struct Report {
     pub change: Msat,
     /// The part of `spent` that is its fee.
     pub fee: Msat,
-    /// The part of `spent` that may not have been billed, including that of its hires. Absent in form 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reserved: Option<Msat>,
-    /// The part of `spent` that is an upper bound, including that of its hires. Absent in form 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimated: Option<Msat>,
+    /// The part of `spent` that may not have been billed, including that of its hires.
+    pub reserved: Msat,
+    /// The part of `spent` that is an upper bound, including that of its hires.
+    pub estimated: Msat,
     /// The number of heads that were used below the contract.
     pub heads: Heads,
+    /// Whether the text ends before its own end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// The output tokens that the provider reported for the text; 0 if unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u32,
 }
 
 impl Report {
     /// Returns the part of `spent` that providers reported: neither reserved nor estimated.
     pub fn used(&self) -> Msat {
-        let uncertain = [self.reserved, self.estimated].into_iter().flatten().map(|part| u128::from(part.get()));
+        let uncertain = [self.reserved, self.estimated].into_iter().map(|part| u128::from(part.get()));
         Msat::capped(u128::from(self.spent.get()).saturating_sub(uncertain.sum()))
     }
 
     /// Returns whether the fee, `reserved` and `estimated` together are at most `spent`.
     pub(crate) fn adds_up(&self) -> bool {
-        let parts = [self.fee, self.reserved.unwrap_or(Msat::ZERO), self.estimated.unwrap_or(Msat::ZERO)];
+        let parts = [self.fee, self.reserved, self.estimated];
         parts.into_iter().try_fold(Msat::ZERO, Msat::plus).is_some_and(|sum| sum <= self.spent)
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(tokens: &u32) -> bool {
+    *tokens == 0
 }
 
 /// Where a report's text comes from.
@@ -97,6 +105,8 @@ pub enum Limit {
     Deadline,
     /// Its owner or hirer asked it to wrap up.
     Asked,
+    /// Its reply was longer than one reply can be, and was continued as often as allowed.
+    Length,
 }
 
 /// Whether a hirer can rely on a report.
@@ -118,8 +128,7 @@ pub enum Nudge {
     Required,
     /// The agent announced a hire and did not make it.
     Promise,
-    /// The agent's final text failed a check and must be corrected. Stored as `mend`, its name in the first release.
-    #[serde(rename = "mend")]
+    /// The agent's final text failed a check and must be corrected.
     FixReport,
     /// The agent's reply was empty.
     Empty,

@@ -15,9 +15,8 @@ use crate::path::{AskKey, Path};
 use crate::text::TextRef;
 use crate::treasury::PaymentHash;
 
-/// The version of the stored form of an account's facts that this kernel writes. Form 3 added the money of a wallet, form 4 play
-/// money that goes back.
-pub const ACCOUNT_FORMAT: u16 = 4;
+/// The version of the stored form of an account's facts. This kernel writes and reads no other form.
+pub const ACCOUNT_FORMAT: u16 = 5;
 
 /// Something that happened to a session's account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,12 +85,10 @@ pub enum SessionFact {
         root: Path,
         /// The money that the root spent.
         spent: Msat,
-        /// The part of `spent` that may not have been billed. Absent in form 1.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reserved: Option<Msat>,
-        /// The part of `spent` that is an upper bound. Absent in form 1.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        estimated: Option<Msat>,
+        /// The part of `spent` that may not have been billed.
+        reserved: Msat,
+        /// The part of `spent` that is an upper bound.
+        estimated: Msat,
     },
 }
 
@@ -184,7 +181,7 @@ pub struct SessionCorrupt {
 /// let session = Session::restore([
 ///     SessionFact::Funded { money: sat(100), root: None, payment: None },
 ///     SessionFact::Requested { root: Path::root(1), money: sat(60), prices },
-///     SessionFact::Ended { root: Path::root(1), spent: sat(25), reserved: Some(sat(5)), estimated: None },
+///     SessionFact::Ended { root: Path::root(1), spent: sat(25), reserved: sat(5), estimated: Msat::ZERO },
 /// ]).unwrap();
 /// assert_eq!((session.free(), session.reserved()), (sat(75), sat(5)));
 /// ```
@@ -264,9 +261,7 @@ impl Session {
             SessionFact::Returned { money } => self.give_back(*money),
             SessionFact::Requested { root, money, .. } => self.request(root, *money),
             SessionFact::Corrected { ask, credit } => self.correct(ask, *credit),
-            SessionFact::Ended { root, spent, reserved, estimated } => {
-                self.end(root, *spent, *reserved, estimated.unwrap_or(Msat::ZERO))
-            }
+            SessionFact::Ended { root, spent, reserved, estimated } => self.end(root, *spent, *reserved, *estimated),
         }
     }
 
@@ -446,12 +441,11 @@ impl Session {
         Ok(())
     }
 
-    fn end(&mut self, root: &Path, spent: Msat, reserved: Option<Msat>, estimated: Msat) -> Result<(), SessionError> {
+    fn end(&mut self, root: &Path, spent: Msat, reserved: Msat, estimated: Msat) -> Result<(), SessionError> {
         let Root { most, credited, .. } = *self.root_at_work(root)?;
         let change = most.minus(spent).ok_or(SessionError::Impossible { claimed: spent, most })?;
-        // Form 1 does not store what is reserved, so all spent money may be reserved.
-        let correctable = reserved.unwrap_or(spent).max(credited);
-        let uncertain = reserved.unwrap_or(Msat::ZERO).plus(estimated).ok_or(SessionError::BeyondSupply)?;
+        let correctable = reserved.max(credited);
+        let uncertain = reserved.plus(estimated).ok_or(SessionError::BeyondSupply)?;
         for (claimed, most) in [(uncertain, spent), (credited, spent)] {
             if claimed > most {
                 return Err(SessionError::Impossible { claimed, most });
@@ -459,7 +453,7 @@ impl Session {
         }
         let sum = |before: Msat, more: Msat| before.plus(more).ok_or(SessionError::BeyondSupply);
         let (free, all_spent) = (sum(self.free, change)?, sum(self.spent, spent)?);
-        let all_reserved = sum(self.reserved, reserved.unwrap_or(Msat::ZERO))?;
+        let all_reserved = sum(self.reserved, reserved)?;
         let all_estimated = sum(self.estimated, estimated)?;
         *self.root_at_work(root)? = Root { most: spent, correctable, credited, stage: Stage::Ended };
         (self.free, self.spent, self.reserved, self.estimated) = (free, all_spent, all_reserved, all_estimated);

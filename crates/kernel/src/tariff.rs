@@ -11,6 +11,9 @@ pub const MAX_TOKENS_MIN: u32 = 256;
 /// this many.
 pub const TURN_TOKENS: u32 = 1024;
 
+/// The output tokens that a severance pays for: a last request asks for at least this many, if the model allows.
+pub const LAST_OUTPUT_TOKENS: u32 = 512;
+
 /// The minimum number of input tokens of a last request: a shorter prompt gives no useful reply.
 pub const LAST_TOKENS_MIN: u64 = 256;
 
@@ -44,7 +47,12 @@ impl Tariff {
 
     /// Returns the maximum cost of the smallest last request: a severance must be at least this.
     pub fn last_min(&self) -> Msat {
-        self.turn_min(LAST_TOKENS_MIN)
+        self.ceiling(LAST_TOKENS_MIN, self.last_output())
+    }
+
+    /// Returns the output tokens that a severance pays for.
+    pub fn last_output(&self) -> u32 {
+        self.max_tokens.min(LAST_OUTPUT_TOKENS)
     }
 
     /// Returns how many output tokens `money` pays for besides the input, at most the tariff's `max_tokens`; `None` if
@@ -57,10 +65,10 @@ impl Tariff {
         (tokens >= least).then_some(tokens)
     }
 
-    /// Returns how many input tokens `money` pays for besides the minimum output, at most `wanted`; `None` if fewer
-    /// than [`LAST_TOKENS_MIN`].
-    pub fn fitting(&self, wanted: u64, money: Msat) -> Option<u64> {
-        let output = u128::from(self.max_tokens.min(MAX_TOKENS_MIN)) * u128::from(self.output.get());
+    /// Returns how many input tokens `money` pays for besides this output, at most `wanted`; `None` if fewer than
+    /// [`LAST_TOKENS_MIN`].
+    pub fn fitting(&self, wanted: u64, money: Msat, output: u32) -> Option<u64> {
+        let output = u128::from(output) * u128::from(self.output.get());
         let left = (u128::from(money.get()) * TOKENS_PER_PRICE).checked_sub(output)?;
         let fit = left.checked_div(u128::from(self.input.get())).unwrap_or(u128::from(wanted));
         let tokens = u64::try_from(fit.min(u128::from(wanted))).expect("at most the wanted tokens");
@@ -96,7 +104,7 @@ mod tests {
                 assert!(tokens >= MAX_TOKENS_MIN);
                 assert!(tariff.ceiling(1000, tokens) <= money);
             }
-            if let Some(input) = tariff.fitting(1000, money) {
+            if let Some(input) = tariff.fitting(1000, money, MAX_TOKENS_MIN) {
                 assert!(tariff.ceiling(input, MAX_TOKENS_MIN) <= money);
             }
         }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The longest wrap-up margin: how long before its deadline a contract begins to wrap up, and how much earlier than its
-/// hirer the contract must report. A grant of form 1 stores no margin; it has this one.
+/// hirer the contract must report.
 pub const WRAP_UP_MARGIN_MAX: Millis = Millis(30_000);
 
 /// A grant's margin is its time divided by this number, at most the longest margin.

@@ -53,27 +53,13 @@ impl SessionSums {
     }
 }
 
-/// Whether a root that has closed must have ended in the account.
-///
-/// Since form 3, `Ended` is stored together with the root's `Closed`. Before that, it was stored later, and the process
-/// could stop in between. The facts of a play session do not show their form, so the caller has to know it. In a session
-/// of a wallet, every root that has closed must have ended, because such sessions exist only since form 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endings {
-    /// Every root that has closed must have ended.
-    WithClosed,
-    /// This number of facts at the beginning of the account is of form 1 or 2. A root that one of these facts requested
-    /// may have closed without having ended.
-    LaterIn(usize),
-}
-
 impl Checker {
     /// Checks a session's account against the observed facts of its contracts, and adds the account up. Both must be
     /// read at the same time: otherwise a root that closes in between is in only one of them.
     ///
     /// ```
     /// use guildhall_kernel::{Hash, Msat, Path, SessionFact, TextKind, TextRef};
-    /// use guildhall_laws::{Checker, Endings};
+    /// use guildhall_laws::Checker;
     ///
     /// let prices = TextRef { hash: Hash([0; 32]), bytes: 0, kind: TextKind::Prices };
     /// let sat = |sat| Msat::from_sat(sat).unwrap();
@@ -81,13 +67,13 @@ impl Checker {
     ///     SessionFact::Funded { money: sat(100), root: None, payment: None },
     ///     SessionFact::Requested { root: Path::root(1), money: sat(101), prices },
     /// ];
-    /// let (sums, broken) = Checker::new().check_account(&account, Endings::WithClosed);
+    /// let (sums, broken) = Checker::new().check_account(&account);
     /// assert_eq!(sums.free(), -1000);
     /// assert_eq!(broken[0].what, "the account is overdrawn by 1000 msat");
     /// assert!(broken[0].to_string().starts_with("law 3 (hires), account fact 2: "));
     /// ```
-    pub fn check_account(&self, facts: &[SessionFact], endings: Endings) -> (SessionSums, Vec<AccountViolation>) {
-        let mut account = Account::new(self, MoneyKind::of(facts), endings);
+    pub fn check_account(&self, facts: &[SessionFact]) -> (SessionSums, Vec<AccountViolation>) {
+        let mut account = Account::new(self, MoneyKind::of(facts));
         for fact in facts {
             account.seq += 1;
             account.fold(fact);
@@ -128,7 +114,6 @@ impl MoneyKind {
 struct Account<'a> {
     contracts: &'a Checker,
     kind: MoneyKind,
-    endings: Endings,
     sums: SessionSums,
     /// The roots in order: the first is number 1.
     roots: Vec<Root>,
@@ -144,19 +129,16 @@ struct Account<'a> {
 
 /// A root in the account.
 struct Root {
-    /// The number of the fact that requested it.
-    seq: usize,
     /// Its grant and its top-ups.
     granted: i128,
     has_ended: bool,
 }
 
 impl<'a> Account<'a> {
-    fn new(contracts: &'a Checker, kind: MoneyKind, endings: Endings) -> Account<'a> {
+    fn new(contracts: &'a Checker, kind: MoneyKind) -> Account<'a> {
         Account {
             contracts,
             kind,
-            endings,
             sums: SessionSums::default(),
             roots: Vec::new(),
             credits: BTreeMap::new(),
@@ -265,7 +247,7 @@ impl<'a> Account<'a> {
         let due = self.roots.len() + 1;
         let next = path.level() == 0 && usize::try_from(path.ordinal()) == Ok(due);
         self.demand(next, Law::Replay, format_args!("root {path} is requested, but root {due} is next"));
-        self.roots.push(Root { seq: self.seq, granted: money, has_ended: false });
+        self.roots.push(Root { granted: money, has_ended: false });
         self.sums.at_work += money;
         let tree = &self.contracts.tree;
         if let Some(at) = tree.find(path) {
@@ -279,7 +261,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    fn ended(&mut self, path: &Path, spent: Msat, (reserved, estimated): (Option<Msat>, Option<Msat>)) {
+    fn ended(&mut self, path: &Path, spent: Msat, (reserved, estimated): (Msat, Msat)) {
         let Some(root) = self.at_work(path) else {
             return self.broken(Law::Hires, format_args!("{path} ends, but is not a root at work"));
         };
@@ -293,24 +275,24 @@ impl<'a> Account<'a> {
         );
         self.sums.at_work -= granted;
         self.sums.spent += used;
-        self.sums.reserved += reserved.map_or(0, wide);
-        self.sums.estimated += estimated.map_or(0, wide);
+        self.sums.reserved += wide(reserved);
+        self.sums.estimated += wide(estimated);
         let tree = &self.contracts.tree;
         let phase = tree.find(path).map(|at| &tree.contracts[at].phase);
         let Some(Phase::Closed(report)) = phase else {
             return self.broken(Law::Hires, format_args!("root {path} has ended in the account, but has not closed"));
         };
         let figures = [
-            ("spent", Some(spent), Some(report.spent)),
+            ("spent", spent, report.spent),
             ("reserved", reserved, report.reserved),
             ("estimated", estimated, report.estimated),
         ];
         for (name, booked, reported) in figures {
-            let (same, booked, reported) = (booked == reported, shown(booked), shown(reported));
+            let (same, booked, reported) = (booked == reported, booked.get(), reported.get());
             self.demand(
                 same,
                 Law::Hires,
-                format_args!("root {path} reported {reported} {name}, but the account has {booked}"),
+                format_args!("root {path} reported {reported} msat {name}, but the account has {booked} msat"),
             );
         }
     }
@@ -349,7 +331,7 @@ impl<'a> Account<'a> {
         match (&asked.kind, asked.state) {
             (Kind::Model { .. } | Kind::Tool | Kind::Check(_), State::Settled { paid, .. }) => Some(paid),
             (Kind::Model { .. } | Kind::Tool | Kind::Check(_), State::Open { .. })
-            | (Kind::Hire(_) | Kind::Question { .. } | Kind::Tell { .. }, _) => None,
+            | (Kind::Hire(_) | Kind::Question { .. } | Kind::Draw { .. } | Kind::Tell { .. }, _) => None,
         }
     }
 
@@ -358,21 +340,13 @@ impl<'a> Account<'a> {
     fn check_roots(&mut self) {
         for contract in self.contracts.roots() {
             let (path, has) = (contract.path(), contract.money.granted);
-            let Some(&mut Root { seq, granted: given, has_ended }) = self.root(path) else {
+            let Some(&mut Root { granted: given, has_ended }) = self.root(path) else {
                 self.broken(Law::Hires, format_args!("root {path} has facts, but was never requested"));
                 continue;
             };
             self.demand(has <= given, Law::Hires, format_args!("root {path} has {has} msat, but was given {given}"));
-            let ended = has_ended || !contract.is_closed() || self.may_end_later(seq);
+            let ended = has_ended || !contract.is_closed();
             self.demand(ended, Law::Hires, format_args!("root {path} has closed, but has not ended in the account"));
-        }
-    }
-
-    /// Returns whether a root that this fact requested may have closed without having ended.
-    fn may_end_later(&self, seq: usize) -> bool {
-        match (self.kind, self.endings) {
-            (MoneyKind::Wallet, _) | (MoneyKind::Play, Endings::WithClosed) => false,
-            (MoneyKind::Play, Endings::LaterIn(older)) => seq <= older,
         }
     }
 
@@ -394,8 +368,4 @@ impl<'a> Account<'a> {
     fn broken(&mut self, law: Law, what: fmt::Arguments<'_>) {
         self.found.push(AccountViolation { law, seq: self.seq, what: what.to_string() });
     }
-}
-
-fn shown(amount: Option<Msat>) -> String {
-    amount.map_or_else(|| "nothing".to_owned(), |amount| format!("{} msat", amount.get()))
 }

@@ -1,7 +1,7 @@
 //! Answers: each ask has one answer of the right kind, which is charged at its cost and never above its hold.
 
 use guildhall_kernel::{
-    Answer, AskId, CallRef, Cause, Cost, Matter, Origin, Outcome, Path, Report, Said, Stimulus, TextRef, Wording,
+    Answer, AskId, CallRef, Cause, Cost, Matter, NOTICE_BYTES_MAX, Origin, Outcome, Path, Report, Said, Stimulus,
 };
 
 use crate::batch::Duty;
@@ -10,8 +10,8 @@ use crate::checker::Step;
 use crate::contract::{Asked, Contract, Heard, Kind, Phase, State, Tree, Verdict};
 use crate::parts::{self, Parts, Spending, TokenSum};
 use crate::purse::{charge, wide};
-use crate::shares::Shares;
 use crate::violation::{Found, Law};
+use crate::{draft, draws, sizes};
 
 /// An ask was answered.
 pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost: Cost) {
@@ -26,7 +26,8 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     let fits = answers(&asked.kind, answer);
     step.found.demand(fits, Law::Holds, format_args!("{id} ({name}) has an answer of the wrong kind"));
     let by_itself = !matches!(step.batch.cause, Cause::Answer(_));
-    let silent = matches!(asked.kind, Kind::Question { .. });
+    // A question ends with its time limit; a draw ends with what the contract hears.
+    let silent = matches!(asked.kind, Kind::Question { .. } | Kind::Draw { .. });
     step.found.demand(
         !by_itself || silent,
         Law::Replay,
@@ -36,29 +37,25 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
         let cancelled = matches!(contract.phase, Phase::Closing(Outcome::Cancelled));
         step.found.demand(cancelled, Law::Closing, format_args!("{id} is aborted, but the contract was not cancelled"));
     }
+    check_usage(id, answer, cost, step.found);
     let payer = check_world(step.tree, asked, answer, cost, step.found);
     let (origin, charged) = (asked.origin, (charge(cost, money), heads_used(answer, heads, step.found)));
     let paid = parts_of(&asked.kind, answer, cost, charged.0);
     let contract = &mut step.tree.contracts[step.me];
     contract.money.settle(money, charged.0);
     contract.heads.settle(heads, charged.1);
-    contract.open -= 1;
     if contract.last == Some(id) {
         // The unspent part of the severance is held again: it must not pay for anything else.
         contract.severance = (money - charged.0).min(wide(contract.brief.severance));
         contract.money.hold(contract.severance);
     }
-    let Some(asked) = contract.ask_mut(id) else { return };
-    asked.state = State::Settled { paid, heads: charged.1 };
+    contract.settle_ask(id, State::Settled { paid, heads: charged.1 });
     if payer == Payer::Itself {
         step.tree.spend(step.me, Spending { parts: paid, tokens: tokens_of(answer) });
     }
-    follow(step, id, answer);
-    let contract = &mut step.tree.contracts[step.me];
-    shown(contract, text_of(answer));
-    if let Answer::Said(_) = answer {
-        step.batch.shares = Some(Shares::new(contract));
-    }
+    let size = size_of(&step.tree.contracts[step.me], id, answer);
+    follow(step, id, answer, cost);
+    shown(&mut step.tree.contracts[step.me], size);
     if let Origin::Call(call) = origin {
         resolve(step, call, answer);
     }
@@ -79,7 +76,7 @@ fn parts_of(kind: &Kind, answer: &Answer, cost: Cost, charge: i128) -> Parts {
         (Kind::Model { .. } | Kind::Tool | Kind::Check(_), _) => Parts::of_leaf(answer, cost, charge),
         (Kind::Hire(_), Answer::Report(report)) => Parts::of_report(report, charge),
         // The ask holds nothing, or its answer is of the wrong kind, which was reported before.
-        (Kind::Hire(_) | Kind::Question { .. } | Kind::Tell { .. }, _) => Parts::used(charge),
+        (Kind::Hire(_) | Kind::Question { .. } | Kind::Draw { .. } | Kind::Tell { .. }, _) => Parts::used(charge),
     }
 }
 
@@ -104,7 +101,16 @@ fn answers(kind: &Kind, answer: &Answer) -> bool {
         Kind::Question { matter: Matter::Approval(_), .. } => {
             lost || matches!(answer, Answer::Approved | Answer::Denied | Answer::NoReply)
         }
+        Kind::Draw { .. } => matches!(answer, Answer::Met | Answer::NotMet),
         Kind::Tell { .. } => matches!(answer, Answer::Delivered | Answer::Gone),
+    }
+}
+
+/// Checks that nothing is computed from a usage report that can't be right.
+fn check_usage(id: AskId, answer: &Answer, cost: Cost, found: &mut Found<'_>) {
+    if let Answer::Said(Said { implausible: Some(_), used, input_tokens, .. }) = answer {
+        let unused = used.is_none() && input_tokens.is_none() && matches!(cost, Cost::Estimated(_));
+        found.demand(unused, Law::Holds, format_args!("{id} is settled by a usage report that can't be right"));
     }
 }
 
@@ -141,6 +147,7 @@ fn check_world(tree: &Tree, asked: &Asked, answer: &Answer, cost: Cost, found: &
             | Kind::Hire(_)
             | Kind::Check(_)
             | Kind::Question { .. }
+            | Kind::Draw { .. }
             | Kind::Tell { .. },
             _,
         ) => Payer::Itself,
@@ -177,16 +184,18 @@ fn heads_used(answer: &Answer, held: i128, found: &mut Found<'_>) -> i128 {
 }
 
 /// Updates the contract after an answer.
-fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
+fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost: Cost) {
     let contract = &mut step.tree.contracts[step.me];
     match answer {
         Answer::Said(said) => {
-            replied(contract, id, said);
+            replied(contract, id, said, step.found);
+            step.batch.hiring_with = Some(contract.money.available);
             step.batch.must(Duty::PlaceCalls);
         }
-        Answer::Report(_) => {
+        Answer::Report(report) => {
             contract.live.remove(&id);
             contract.owed.push(id);
+            reported(contract, id, report);
             step.batch.must(Duty::WakeWaiting);
         }
         Answer::Passed => checked(contract, id, Verdict::Passed),
@@ -194,6 +203,7 @@ fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
             checked(contract, id, Verdict::NotPassed);
             owe_again(contract, id);
         }
+        Answer::Met | Answer::NotMet => draws::answered(step, id, answer, cost),
         Answer::Result(_)
         | Answer::Text(_)
         | Answer::Approved
@@ -201,6 +211,18 @@ fn follow(step: &mut Step<'_, '_>, id: AskId, answer: &Answer) {
         | Answer::NoReply
         | Answer::Delivered
         | Answer::Gone => {}
+    }
+}
+
+/// A hire has reported: nothing waits for it any longer.
+fn reported(contract: &mut Contract, id: AskId, report: &Report) {
+    let Some(brief) = contract.hired(id).map(|hired| hired.brief.clone()) else { return };
+    contract.experience.learn(&brief, report);
+    let ordinal = brief.path.ordinal();
+    if contract.row.ask(ordinal) == Some(id) {
+        contract.row.blocking.remove(&ordinal);
+        contract.refresh(ordinal);
+        contract.calls.reported(ordinal);
     }
 }
 
@@ -212,39 +234,46 @@ fn owe_again(contract: &mut Contract, id: AskId) {
     }
 }
 
-/// Adds a text to the size of the next request.
-pub(crate) fn shown(contract: &mut Contract, text: Option<TextRef>) {
-    let bytes = text.map_or(0, |text| u64::from(text.bytes));
-    contract.shown = contract.shown.saturating_add(bytes);
+/// Adds a size to the next request.
+pub(crate) fn shown(contract: &mut Contract, size: u64) {
+    contract.shown = contract.shown.saturating_add(size);
 }
 
-fn text_of(answer: &Answer) -> Option<TextRef> {
+/// Returns the size that an answer adds to the next request.
+fn size_of(contract: &Contract, id: AskId, answer: &Answer) -> u64 {
     match answer {
-        Answer::Said(said) => Some(said.reply),
-        Answer::Result(text) | Answer::FailedCheck(text) | Answer::Text(text) => Some(*text),
-        Answer::Report(report) => match report.text {
-            Wording::Final(text) | Wording::Assembled(text) => Some(text),
-        },
+        Answer::Said(said) => sizes::of_own(said.size),
+        Answer::Result(text) | Answer::FailedCheck(text) | Answer::Text(text) => u64::from(text.bytes),
+        Answer::Report(report) => contract.hired(id).map_or(0, |hired| sizes::of_report(&hired.brief, report)),
         Answer::Passed
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply
+        | Answer::Met
+        | Answer::NotMet
         | Answer::Delivered
         | Answer::Gone
         | Answer::Lost
         | Answer::Aborted
-        | Answer::Failed(_) => None,
+        | Answer::Failed(_) => 0,
     }
 }
 
-fn replied(contract: &mut Contract, id: AskId, said: &Said) {
+fn replied(contract: &mut Contract, id: AskId, said: &Said, found: &mut Found<'_>) {
     if let (Some(tokens), Some(request)) = (said.input_tokens, contract.request) {
         // The provider's token count does not include texts that came during the model call.
         contract.shown = contract.shown.saturating_sub(request.tokens).saturating_add(tokens);
     }
-    contract.replies = contract.replies.saturating_add(1);
+    let is_last = contract.last == Some(id);
+    if draft::replied(contract, said, is_last, found) {
+        contract.replies = contract.replies.saturating_add(1);
+    }
+    if contract.draft.is_continued() {
+        // The next request says that the reply was cut.
+        shown(contract, NOTICE_BYTES_MAX);
+    }
     contract.said = Some(*said);
-    contract.words = said.words.or(contract.words);
+    contract.is_nudged = false;
     contract.round.clear();
     contract.calls.begin(id, said.calls);
 }

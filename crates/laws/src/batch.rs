@@ -5,16 +5,15 @@
 use guildhall_kernel::{Answer, AskId, CallRef, Cause, Fact, Millis, Msat, Offer, Outcome, Path, Stored};
 
 use crate::contract::{Contract, Ending, Kind, Phase, Tree};
-use crate::form::Form;
 use crate::shares::Shares;
 use crate::violation::{Found, Law};
+use crate::{draws, queue};
 
 /// The batch that is being stored.
 pub(crate) struct Batch {
     pub(crate) contract: usize,
     pub(crate) cause: Cause,
     pub(crate) at: Millis,
-    version: u16,
     /// The number of its newest fact.
     pub(crate) seq: u64,
     /// The number of its facts.
@@ -22,8 +21,13 @@ pub(crate) struct Batch {
     pub(crate) top_up: Option<TopUp>,
     /// An offer from outside that is neither admitted nor refused yet.
     pub(crate) offer: Option<Box<Offer>>,
-    /// The hires that follow from a reply: those of its calls, or those that the runtime makes on the agent's behalf.
-    pub(crate) shares: Option<Shares>,
+    /// The money that was available at the reply or the stimulus that may hire.
+    pub(crate) hiring_with: Option<i128>,
+    /// The money that the contract gives to its hires.
+    pub(crate) shares: Shares,
+    pub(crate) draws: draws::Notes,
+    /// The ordinal of a hire that a person gives up.
+    pub(crate) dropped: Option<u32>,
     duties: Vec<Duty>,
 }
 
@@ -74,12 +78,14 @@ impl Batch {
             contract,
             cause: stored.cause.clone(),
             at: stored.at,
-            version: stored.v,
             seq: stored.seq,
             facts: 0,
             top_up: None,
             offer: None,
-            shares: None,
+            hiring_with: None,
+            shares: Shares::default(),
+            draws: draws::Notes::default(),
+            dropped: None,
             duties: Vec::new(),
         }
     }
@@ -99,16 +105,13 @@ impl Batch {
     /// Checks that a fact can follow from its cause at this place in the batch.
     pub(crate) fn check_cause(&self, stored: &Stored, found: &mut Found<'_>) {
         found.demand(self.at == stored.at, Law::Replay, format_args!("the facts of one cause have different times"));
-        found.demand(
-            self.version == stored.v,
-            Law::Replay,
-            format_args!("the facts of one cause have different forms"),
-        );
         let first = self.facts == 0;
         let fits = match (&stored.cause, &stored.fact) {
             (Cause::Opening, Fact::Opened(_)) => first,
             // A question whose time limit was reached ends with the next input of any kind.
             (Cause::Answer(_), Fact::Answered { answer: Answer::NoReply, .. }) if !first => true,
+            // A draw is answered when the contract has heard enough, never by the world.
+            (_, Fact::Answered { answer: Answer::Met | Answer::NotMet, .. }) => !first || self.cause == Cause::Tick,
             (Cause::Answer(cause), Fact::Answered { id, .. }) => first && cause == id,
             (Cause::Stimulus(cause), Fact::Heard { from, .. }) => first && cause == from,
             // A top-up from a wrong sender is refused and not heard.
@@ -126,11 +129,10 @@ impl Batch {
         for duty in &self.duties {
             self.check_duty(*duty, contract, found);
         }
-        // The first release computed shares by other rules.
-        if let Some(shares) = &self.shares
-            && Form::of(self.version) == Form::Second
-        {
-            shares.check(contract, found);
+        self.shares.check(contract, found);
+        draws::check_over(&self.draws, contract, found);
+        if let Some(ordinal) = self.dropped {
+            queue::check_dropped(contract, ordinal, found);
         }
     }
 
@@ -156,7 +158,10 @@ impl Batch {
                     format_args!("an offer from outside was neither admitted nor refused"),
                 );
             }
-            Duty::SendEnding => check_ending_sent(contract, found),
+            Duty::SendEnding => {
+                check_ending_sent(contract, found);
+                queue::check_ended(contract, found);
+            }
             Duty::BeEnding => {
                 let ending = !matches!(contract.phase, Phase::Working);
                 found.demand(
@@ -202,7 +207,7 @@ pub(crate) fn check_ending_sent(contract: &Contract, found: &mut Found<'_>) {
         Phase::Closing(Outcome::Done | Outcome::Exhausted(_) | Outcome::Failed) => Ending::WrapUp,
     };
     for id in &contract.live {
-        let Some(Kind::Hire(hired)) = contract.ask(*id).map(|ask| &ask.kind) else { continue };
+        let Some(hired) = contract.hired(*id) else { continue };
         let (path, sent) = (&hired.brief.path, hired.ending_sent);
         found.demand(sent >= due, Law::Closing, format_args!("{path} must be sent {due:?}, but was sent {sent:?}"));
     }

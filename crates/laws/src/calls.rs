@@ -1,10 +1,11 @@
 //! The calls of a reply: each is decided on once, in order, in the reply's own batch, and has an answer before the next
 //! request.
 
+use std::collections::BTreeSet;
+
 use guildhall_kernel::{AskId, CALLS_MAX, CallRef, Millis, Need, Pause, Waking};
 
 use crate::contract::{Contract, Phase};
-use crate::form::Form;
 use crate::violation::{Found, Law};
 
 /// The calls of the newest reply.
@@ -14,6 +15,8 @@ pub(crate) struct Calls {
     /// The number of calls in the reply.
     pub(crate) made: u32,
     placed: Vec<Call>,
+    /// The places of the calls that wait for hires.
+    waiting: BTreeSet<usize>,
 }
 
 /// The state of a call.
@@ -29,9 +32,34 @@ pub(crate) enum Call {
     /// It was not approved: a refusal must follow.
     Denied,
     /// It waits for hires.
-    Waiting { on: Vec<AskId>, need: Need, until: Option<Millis> },
+    Waiting(Wait),
     /// It has its answer.
     Resolved,
+}
+
+/// A wait for hires.
+pub(crate) struct Wait {
+    /// The ordinals of the hires that have not reported.
+    left: BTreeSet<u32>,
+    /// The number of hires at the beginning.
+    all: usize,
+    need: Need,
+    until: Option<Millis>,
+}
+
+impl Wait {
+    pub(crate) fn new(on: &[u32], need: Need, until: Option<Millis>) -> Wait {
+        let left: BTreeSet<u32> = on.iter().copied().collect();
+        Wait { all: left.len(), left, need, until }
+    }
+
+    /// Returns whether enough of the hires have reported or were refused.
+    fn is_over(&self) -> bool {
+        match self.need {
+            Need::Any => self.left.is_empty() || self.left.len() < self.all,
+            Need::All => self.left.is_empty(),
+        }
+    }
 }
 
 /// What a fact does with a call that needed approval.
@@ -48,6 +76,7 @@ impl Calls {
         self.reply = Some(reply);
         self.made = made;
         self.placed.clear();
+        self.waiting.clear();
     }
 
     /// Returns how many decisions there must be: all calls beyond the limit are refused together.
@@ -80,7 +109,7 @@ impl Calls {
             let fits = match old {
                 Call::Approved => matches!(act, Act::Tool | Act::Refusal),
                 Call::Denied => act == Act::Refusal,
-                Call::Asked | Call::Hire | Call::Approval | Call::Waiting { .. } | Call::Resolved => false,
+                Call::Asked | Call::Hire | Call::Approval | Call::Waiting(_) | Call::Resolved => false,
             };
             *old = new;
             return found.demand(fits, Law::Reports, format_args!("call {index} of {reply} is decided on twice"));
@@ -96,14 +125,29 @@ impl Calls {
         let considered = index < CALLS_MAX || act == Act::Refusal;
         found.demand(considered, Law::Refusals, format_args!("call {index} of {reply} is over the limit"));
         if index == next && index < due {
+            if let Call::Waiting(_) = new {
+                self.waiting.insert(self.placed.len());
+            }
             self.placed.push(new);
+        }
+    }
+
+    /// A hire has reported, or was refused after it waited for money.
+    pub(crate) fn reported(&mut self, ordinal: u32) {
+        for place in &self.waiting {
+            if let Some(Call::Waiting(wait)) = self.placed.get_mut(*place) {
+                wait.left.remove(&ordinal);
+            }
         }
     }
 
     /// Sets the state of a call of the newest reply.
     pub(crate) fn turn(&mut self, call: CallRef, to: Call) {
-        if let Some(call) = self.get_mut(call) {
-            *call = to;
+        if let Some(place) = self.get_mut(call) {
+            *place = to;
+            if let Ok(index) = usize::try_from(call.index) {
+                self.waiting.remove(&index);
+            }
         }
     }
 
@@ -114,7 +158,7 @@ impl Calls {
 
     /// Returns whether a call waits for a hire.
     pub(crate) fn blocked(&self) -> bool {
-        self.placed.iter().any(|call| matches!(call, Call::Hire | Call::Waiting { .. }))
+        self.placed.iter().any(|call| matches!(call, Call::Hire | Call::Waiting(_)))
     }
 
     pub(crate) fn check_placed(&self, found: &mut Found<'_>) {
@@ -137,39 +181,28 @@ impl Calls {
         if contract.is_closed() {
             return;
         }
-        for (index, call) in self.placed.iter().enumerate() {
-            let Call::Waiting { on, need, .. } = call else { continue };
-            let met = on.is_empty() || has_reported(contract, on, *need);
-            found.demand(!met, Law::Liveness, format_args!("call {index} waits for reports that have already come"));
+        for index in &self.waiting {
+            let over = matches!(self.placed.get(*index), Some(Call::Waiting(wait)) if wait.is_over());
+            found.demand(!over, Law::Liveness, format_args!("call {index} waits for reports that have already come"));
         }
-    }
-}
-
-fn has_reported(contract: &Contract, on: &[AskId], need: Need) -> bool {
-    match need {
-        Need::Any => on.iter().any(|id| !contract.is_open(*id)),
-        Need::All => on.iter().all(|id| !contract.is_open(*id)),
     }
 }
 
 /// A call begins to wait.
-pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Call, form: Form, found: &mut Found<'_>) {
+pub(crate) fn waiting(contract: &mut Contract, call: CallRef, wait: Wait, found: &mut Found<'_>) {
     let working = matches!(contract.phase, Phase::Working);
     found.demand(working, Law::Closing, format_args!("a call begins to wait while the contract is ending"));
-    if let Call::Waiting { on, .. } = &wait {
-        for id in on {
-            let live = contract.live.contains(id);
-            found.demand(live, Law::Liveness, format_args!("a call waits for {id}, which is not a live hire"));
-            // The first release let both wait until the question timed out.
-            let stuck = form == Form::Second && contract.is_asked_by(*id);
-            found.demand(
-                !stuck,
-                Law::Refusals,
-                format_args!("a call waits for {id}, which waits for an answer itself"),
-            );
-        }
+    for hire in &wait.left {
+        let live = contract.expects(*hire);
+        found.demand(live, Law::Liveness, format_args!("a call waits for hire {hire}, which neither lives nor waits"));
+        let stuck = contract.is_asked_by(*hire);
+        found.demand(
+            !stuck,
+            Law::Refusals,
+            format_args!("a call waits for hire {hire}, which waits for an answer itself"),
+        );
     }
-    contract.calls.place(call, Act::Other, wait, found);
+    contract.calls.place(call, Act::Other, Call::Waiting(wait), found);
 }
 
 /// A pause is over.
@@ -177,20 +210,18 @@ pub(crate) fn woke(contract: &mut Contract, pause: Pause, why: Waking, at: Milli
     let ending = !matches!(contract.phase, Phase::Working);
     let fits = match pause {
         Pause::Call(call) => match (contract.calls.get(call), why) {
-            (Some(Call::Waiting { .. }), Waking::Message) => true,
-            (Some(Call::Waiting { .. }), Waking::Closing) => ending,
-            (Some(Call::Waiting { on, need, .. }), Waking::Reported) => {
-                on.is_empty() || has_reported(contract, on, *need)
-            }
-            (Some(Call::Waiting { until, .. }), Waking::TimedOut) => until.is_some_and(|until| until <= at),
+            (Some(Call::Waiting(_)), Waking::Message) => true,
+            (Some(Call::Waiting(_)), Waking::Closing) => ending,
+            (Some(Call::Waiting(wait)), Waking::Reported) => wait.is_over(),
+            (Some(Call::Waiting(wait)), Waking::TimedOut) => wait.until.is_some_and(|until| until <= at),
             (Some(_) | None, _) => false,
         },
-        Pause::Hire(id) => contract.live.contains(&id) && contract.blocks(id) && why == Waking::Message,
+        Pause::Hire(hire) => contract.row.blocking.contains(&hire) && why == Waking::Message,
     };
     found.demand(fits, Law::Reports, format_args!("{pause:?} can't end because of {why:?}"));
     let call = match pause {
         Pause::Call(call) => Some(call),
-        Pause::Hire(id) => contract.unblock(id),
+        Pause::Hire(hire) => contract.unblock(hire),
     };
     if let Some(call) = call {
         contract.calls.turn(call, Call::Resolved);

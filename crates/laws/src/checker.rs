@@ -1,14 +1,15 @@
 //! The checker: it reads a journal fact by fact. For each fact it checks only the fact's contract and its link to its
 //! hirer.
 
-use guildhall_kernel::{FORMATS, Fact, Millis, Nudge, Stored};
+use guildhall_kernel::{FORMAT, Fact, Millis, Nudge, Stored};
 
 use crate::batch::{Batch, Duty};
-use crate::calls::{self, Call};
+use crate::calls::{self, Wait};
 use crate::contract::{Contract, Tree};
-use crate::form::Form;
+use crate::refusals::Refused;
+use crate::row::Waiting;
 use crate::violation::{Found, Law, Violation};
-use crate::{answers, asks, closing, opening, refusals, stimuli};
+use crate::{answers, asks, closing, draws, opening, queue, refusals, sizes, stimuli};
 
 /// Checks the journal of one session.
 #[derive(Default)]
@@ -17,7 +18,6 @@ pub struct Checker {
     pub(crate) batch: Option<Batch>,
     pub(crate) seq: u64,
     at: Millis,
-    version: u16,
 }
 
 /// The check of one fact: its contract, its batch, and the violations found.
@@ -26,7 +26,6 @@ pub(crate) struct Step<'a, 'b> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) me: usize,
     pub(crate) at: Millis,
-    pub(crate) form: Form,
     pub(crate) found: &'a mut Found<'b>,
 }
 
@@ -50,8 +49,10 @@ impl Checker {
         if tree.contracts[me].is_closed() {
             found.broken(Law::Closing, format_args!("a closed contract has one more fact"));
         } else {
-            let form = Form::of(stored.v);
-            fold(&mut Step { tree, batch, me, at: stored.at, form, found: &mut found }, &stored.fact);
+            fold(&mut Step { tree, batch, me, at: stored.at, found: &mut found }, &stored.fact);
+        }
+        if batch.facts == 0 {
+            batch.shares.begin(&tree.contracts[me]);
         }
         batch.facts += 1;
         let contract = &mut tree.contracts[me];
@@ -80,10 +81,8 @@ impl Checker {
         let (due, at) = (self.seq.saturating_add(1), self.at);
         found.demand(stored.seq == due, Law::Replay, format_args!("the next fact must have number {due}"));
         found.demand(stored.at >= at, Law::Replay, format_args!("time goes back from {at} to {}", stored.at));
-        let (form, before) = (stored.v, self.version);
-        found.demand(FORMATS.contains(&form), Law::Replay, format_args!("form {form} is unknown"));
-        found.demand(form >= before, Law::Replay, format_args!("form {form} follows the newer form {before}"));
-        self.version = before.max(form);
+        let form = stored.v;
+        found.demand(form == FORMAT, Law::Replay, format_args!("form {form} is unknown"));
         self.seq = stored.seq;
         self.at = at.max(stored.at);
     }
@@ -104,29 +103,34 @@ impl Checker {
 }
 
 fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
-    let Step { tree, me, at, form, .. } = step;
+    let Step { tree, me, at, .. } = step;
     let contract = &mut tree.contracts[*me];
+    draws::check_next(step.batch, contract, fact, step.found);
     match fact {
         Fact::Opened(_) => {
             step.found.demand(contract.facts == 0, Law::Replay, format_args!("a contract is opened twice"));
         }
         Fact::Asked { id, ask, hold, origin } => asks::asked(step, *id, ask, *hold, *origin),
         Fact::Answered { id, answer, cost } => answers::answered(step, *id, answer, *cost),
-        Fact::Refused { why, origin, bytes, .. } => refusals::refused(step, why, *origin, *bytes),
-        Fact::Raised { hire, by } => stimuli::raised(step, *hire, *by),
+        Fact::Queued { origin, ordinal, offer, context } => {
+            let waiting = Waiting { origin: *origin, offer: offer.clone(), context: context.clone() };
+            queue::queued(step, *ordinal, &waiting);
+        }
+        Fact::Refused { why, origin, bytes, agent, ordinal } => {
+            let (agent, ordinal) = (agent.as_ref(), *ordinal);
+            refusals::refused(step, Refused { why, origin: *origin, bytes: *bytes, agent, ordinal });
+        }
+        Fact::Raised { hire, by, draw } => stimuli::raised(step, *hire, *by, *draw),
         Fact::Heard { from, stimulus } => stimuli::heard(step, from, stimulus),
         Fact::Waiting { call, on, need, until } => {
             step.batch.must(Duty::WakeWaiting);
-            let wait = Call::Waiting { on: on.clone(), need: *need, until: *until };
-            calls::waiting(contract, *call, wait, *form, step.found);
+            calls::waiting(contract, *call, Wait::new(on, *need, *until), step.found);
         }
         Fact::Woke { pause, why } => calls::woke(contract, *pause, *why, *at, step.found),
         Fact::Nudged(nudge) => nudged(contract, *nudge, step.found),
         Fact::Compacted { upto, bytes } => {
             compacted(contract, *upto, *bytes, step.found);
-            if let Some(shares) = &mut step.batch.shares {
-                shares.shorten(contract);
-            }
+            step.batch.shares.shorten(contract);
         }
         Fact::Closing(outcome) => closing::closing(step, *outcome),
         Fact::Closed(report) => closing::closed(step, report),
@@ -136,7 +140,10 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
 fn nudged(contract: &mut Contract, nudge: Nudge, found: &mut Found<'_>) {
     let first = !contract.nudged.contains(&nudge);
     found.demand(first, Law::Replay, format_args!("the agent got the nudge {nudge:?} twice"));
+    let waits = contract.draft.is_continued();
+    found.demand(!waits, Law::Reports, format_args!("the agent got a nudge, but its reply waits for its continuation"));
     contract.nudged.push(nudge);
+    contract.is_nudged = true;
 }
 
 fn compacted(contract: &mut Contract, upto: u32, bytes: u64, found: &mut Found<'_>) {
@@ -145,7 +152,7 @@ fn compacted(contract: &mut Contract, upto: u32, bytes: u64, found: &mut Found<'
     found.demand(upto <= shown, Law::Replay, format_args!("compacts up to {upto}, but only {shown} facts were shown"));
     contract.compacted = before.max(upto);
     // The agent layer decides how short a view is; texts that came after the request count in full.
-    let said = contract.said.map_or(0, |said| u64::from(said.reply.bytes));
+    let said = contract.said.map_or(0, |said| sizes::of_own(said.size));
     contract.shown = bytes.saturating_add(said);
 }
 

@@ -1,14 +1,15 @@
 //! How a contract ends: for a true reason, without open asks, and with a report that adds up.
 
-use guildhall_kernel::{Acceptance, LAST_TOKENS_MIN, Limit, Outcome, Report, Wording};
+use guildhall_kernel::{Acceptance, Limit, Outcome, Report, Wording};
 
 use crate::batch::Duty;
 use crate::checker::Step;
 use crate::contract::{Contract, Ending, Phase, Verdict};
 use crate::deadlines;
 use crate::parts::{self, Parts};
-use crate::purse::{ceiling, output_least, wide};
+use crate::purse::{last_least, wide};
 use crate::violation::{Found, Law};
+use crate::{draft, scarce};
 
 /// The contract begins to close.
 pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
@@ -24,7 +25,9 @@ pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
     step.found.demand(once, Law::Closing, format_args!("begins to close as {outcome:?}, which can't follow now"));
     let brief = &contract.brief;
     let happened = match outcome {
-        Outcome::Done | Outcome::Failed | Outcome::Exhausted(Limit::Purse) => true,
+        Outcome::Done | Outcome::Failed => true,
+        Outcome::Exhausted(Limit::Purse) => scarce::is_dry(contract, step.batch),
+        Outcome::Exhausted(Limit::Length) => draft::is_too_long(contract),
         Outcome::Cancelled => contract.ending == Ending::Cancel,
         Outcome::Exhausted(Limit::Asked) => contract.ending >= Ending::WrapUp,
         Outcome::Exhausted(Limit::Turns) => contract.requests >= brief.turns_max,
@@ -37,10 +40,12 @@ pub(crate) fn closing(step: &mut Step<'_, '_>, outcome: Outcome) {
 
 /// The contract closed.
 pub(crate) fn closed(step: &mut Step<'_, '_>, report: &Report) {
-    let Step { tree, me, form, found, .. } = step;
+    let Step { tree, me, found, .. } = step;
     let contract = &mut tree.contracts[*me];
     let open = contract.open;
     found.demand(open == 0, Law::Closing, format_args!("closes while {open} asks are open"));
+    let waits = contract.row.waiting.len();
+    found.demand(waits == 0, Law::Closing, format_args!("closes while {waits} of its hires wait for money"));
     let due = match contract.phase {
         Phase::Working => Outcome::Done,
         Phase::Closing(outcome) => outcome,
@@ -49,10 +54,11 @@ pub(crate) fn closed(step: &mut Step<'_, '_>, report: &Report) {
     found.demand(report.outcome == due, Law::Closing, format_args!("ends as {:?}, not {due:?}", report.outcome));
     check_text(contract, report, found);
     check_acceptance(contract, report, found);
+    draft::check_report(contract, report, found);
     check_last(contract, report, found);
     check_lists(contract, report, found);
     check_figures(contract, report, found);
-    parts::check_closed(contract, report, *form, found);
+    parts::check_closed(contract, report, found);
     contract.money.release(contract.severance + wide(contract.brief.fee));
     contract.severance = 0;
     let fee = wide(report.fee);
@@ -67,7 +73,7 @@ fn check_text(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     match report.text {
         Wording::Final(text) => {
             let newest = contract.said.is_some_and(|said| said.reply == text || said.output == Some(text));
-            let said = newest || contract.words == Some(text);
+            let said = newest || contract.draft.words == Some(text);
             found.demand(said, Law::Reports, format_args!("the final text is not the agent's newest text"));
             let calls = contract.said.map_or(0, |said| said.calls);
             found.demand(
@@ -132,12 +138,11 @@ fn fee_due(contract: &Contract, acceptance: Acceptance) -> i128 {
 
 /// Checks that a contract that was stopped by a limit made a last request, if its severance could pay for one.
 fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
-    let cut_short = matches!(report.outcome, Outcome::Exhausted(_));
-    if !cut_short || matches!(report.text, Wording::Final(_)) {
+    let Outcome::Exhausted(limit) = report.outcome else { return };
+    if matches!(report.text, Wording::Final(_)) || draft::is_report(contract, limit) {
         return;
     }
-    let tariff = &contract.brief.tariff;
-    let least = ceiling(tariff, LAST_TOKENS_MIN, output_least(tariff));
+    let least = last_least(&contract.brief.tariff);
     let could = contract.money.available + contract.severance;
     found.demand(
         contract.last.is_some() || could < least,

@@ -4,13 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    Addressee, AskId, Brief, CallRef, Check, CloseWhen, Matter, Nudge, Origin, Outcome, Path, Report, Said, Stimulus,
-    TextRef,
+    Addressee, AskId, Brief, CallRef, Check, CloseWhen, Matter, Msat, Nudge, Origin, Outcome, Path, Report, Said,
+    Stimulus,
 };
 
 use crate::calls::Calls;
+use crate::draft::Draft;
 use crate::parts::{Parts, Spending};
 use crate::purse::{Account, wide};
+use crate::row::{Row, Slot, note};
+use crate::shares::Experience;
 
 /// Every contract of a session.
 #[derive(Default)]
@@ -63,10 +66,20 @@ pub(crate) struct Contract {
     pub(crate) asks: Vec<Asked>,
     /// The number of open asks.
     pub(crate) open: usize,
-    /// The asks that hired, by ordinal.
-    pub(crate) hires: Vec<AskId>,
+    /// The number of open requests, tool calls, checks and questions.
+    pub(crate) own_work: usize,
+    /// The number of those that hold money.
+    pub(crate) own_work_paid: usize,
+    /// The hires by ordinal.
+    pub(crate) row: Row,
     /// The hires that are open.
     pub(crate) live: BTreeSet<AskId>,
+    /// What the contract has learned from the reports of its hires.
+    pub(crate) experience: Experience,
+    /// Its own open draw.
+    pub(crate) draw: Option<AskId>,
+    /// The sum of the money that its hirer sent as answers to draws.
+    pub(crate) drawn: i128,
     /// The reports that no request has included yet, in order of arrival.
     pub(crate) owed: Vec<AskId>,
     /// The minimum size of the next request in tokens: the size that was last shown or reported, and the texts that
@@ -78,12 +91,12 @@ pub(crate) struct Contract {
     pub(crate) last: Option<AskId>,
     /// The number of its requests, without the last request.
     pub(crate) requests: u32,
-    /// The number of its replies.
+    /// The number of its replies; a reply and its continuations count once.
     pub(crate) replies: u32,
     /// The newest reply.
     pub(crate) said: Option<Said>,
     /// The newest text for a reader.
-    pub(crate) words: Option<TextRef>,
+    pub(crate) draft: Draft,
     /// The calls of the newest reply.
     pub(crate) calls: Calls,
     /// The checks that were answered since the newest reply.
@@ -93,6 +106,8 @@ pub(crate) struct Contract {
     /// The strongest ending that it has heard.
     pub(crate) ending: Ending,
     pub(crate) nudged: Vec<Nudge>,
+    /// Whether the agent was given a nudge since its newest reply.
+    pub(crate) is_nudged: bool,
     pub(crate) compacted: u32,
     pub(crate) phase: Phase,
     /// Whether an account that does not add up was reported; it is reported once.
@@ -115,20 +130,26 @@ impl Contract {
             all: Spending::default(),
             asks: Vec::new(),
             open: 0,
-            hires: Vec::new(),
+            own_work: 0,
+            own_work_paid: 0,
+            row: Row::default(),
             live: BTreeSet::new(),
+            experience: Experience::default(),
+            draw: None,
+            drawn: 0,
             owed: Vec::new(),
             request: None,
             last: None,
             requests: 0,
             replies: 0,
             said: None,
-            words: None,
+            draft: Draft::default(),
             calls: Calls::default(),
             round: Vec::new(),
             commands: BTreeSet::new(),
             ending: Ending::Nothing,
             nudged: Vec::new(),
+            is_nudged: false,
             compacted: 0,
             phase: Phase::Working,
             noted: false,
@@ -145,6 +166,25 @@ impl Contract {
 
     pub(crate) fn ask_mut(&mut self, id: AskId) -> Option<&mut Asked> {
         self.asks.get_mut(place(id)?)
+    }
+
+    /// Adds an ask that was just made.
+    pub(crate) fn add_ask(&mut self, asked: Asked) {
+        let (work, paid) = asked.work();
+        self.own_work += work;
+        self.own_work_paid += paid;
+        self.open += 1;
+        self.asks.push(asked);
+    }
+
+    /// Settles an ask that was open.
+    pub(crate) fn settle_ask(&mut self, id: AskId, state: State) {
+        let Some(asked) = self.ask_mut(id) else { return };
+        let (work, paid) = asked.work();
+        asked.state = state;
+        self.own_work -= work;
+        self.own_work_paid -= paid;
+        self.open -= 1;
     }
 
     /// Returns the charges for its answered asks, hires included.
@@ -169,28 +209,65 @@ impl Contract {
 
     /// Returns whether the contract is a conversation that waits for its owner.
     pub(crate) fn is_idle(&self) -> bool {
-        self.brief.close_when == CloseWhen::Asked && matches!(self.phase, Phase::Working) && self.open == 0
+        let working = matches!(self.phase, Phase::Working);
+        self.brief.close_when == CloseWhen::Asked && working && self.open == 0 && self.row.waiting.is_empty()
     }
 
-    /// Returns whether the next request waits for the report of this hire.
-    pub(crate) fn blocks(&self, hire: AskId) -> bool {
-        matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { blocks: true, .. }), .. }))
+    /// Returns the data about the hire that this ask made.
+    pub(crate) fn hired(&self, id: AskId) -> Option<&Hired> {
+        self.ask(id).and_then(|asked| asked.kind.hired())
     }
 
-    /// Returns whether this hire has asked this contract a question and has had no message since.
-    pub(crate) fn is_asked_by(&self, hire: AskId) -> bool {
-        matches!(self.ask(hire), Some(Asked { kind: Kind::Hire(Hired { has_asked: true, .. }), .. }))
-    }
-
-    /// Lets a hire continue in the background. Returns the call that waited for it.
-    pub(crate) fn unblock(&mut self, hire: AskId) -> Option<CallRef> {
-        let asked = self.ask_mut(hire)?;
-        if let Kind::Hire(hired) = &mut asked.kind {
-            hired.blocks = false;
+    pub(crate) fn hired_mut(&mut self, id: AskId) -> Option<&mut Hired> {
+        match &mut self.ask_mut(id)?.kind {
+            Kind::Hire(hired) => Some(hired),
+            Kind::Model { .. }
+            | Kind::Tool
+            | Kind::Check(_)
+            | Kind::Question { .. }
+            | Kind::Draw { .. }
+            | Kind::Tell { .. } => None,
         }
-        match asked.origin {
+    }
+
+    /// Returns whether the hire with this ordinal has asked this contract a question and has had no message since.
+    pub(crate) fn is_asked_by(&self, ordinal: u32) -> bool {
+        let hired = self.row.ask(ordinal).and_then(|id| self.hired(id));
+        hired.is_some_and(|hired| hired.has_asked)
+    }
+
+    /// Returns whether the hire with this ordinal lives or waits for money.
+    pub(crate) fn expects(&self, ordinal: u32) -> bool {
+        let lives = self.row.ask(ordinal).is_some_and(|id| self.live.contains(&id));
+        lives || self.row.waiting.contains(&ordinal)
+    }
+
+    /// Updates the sets of the hires that wait, after a hire changed.
+    pub(crate) fn refresh(&mut self, ordinal: u32) {
+        let id = self.row.ask(ordinal).filter(|id| self.live.contains(id));
+        let hired = id.and_then(|id| self.hired(id));
+        // A hire that was told to end draws no more, and its change will come.
+        let ends = hired.is_some_and(|hired| hired.ending_sent != Ending::Nothing);
+        let draws = !ends && hired.is_some_and(|hired| hired.draw.is_some());
+        let moves = ends || hired.is_some_and(|hired| hired.draw.is_none() && !hired.has_asked);
+        let blocks = self.row.blocking.contains(&ordinal);
+        note(&mut self.row.drawers, ordinal, draws);
+        note(&mut self.row.moving, ordinal, moves);
+        note(&mut self.row.moving_blocking, ordinal, moves && blocks);
+    }
+
+    /// Lets a hire continue in the background, or ends its wait. Returns the call that waited for the hire.
+    pub(crate) fn unblock(&mut self, ordinal: u32) -> Option<CallRef> {
+        self.row.blocking.remove(&ordinal);
+        self.refresh(ordinal);
+        let origin = match self.row.slot(ordinal)? {
+            Slot::Admitted(id) => self.ask(*id)?.origin,
+            Slot::Waiting(waiting) => waiting.origin,
+            Slot::Refused => return None,
+        };
+        match origin {
             Origin::Call(call) => Some(call),
-            Origin::Course | Origin::Cascade | Origin::Promise | Origin::Outside => None,
+            Origin::Course | Origin::Cascade | Origin::Outside => None,
         }
     }
 
@@ -199,9 +276,14 @@ impl Contract {
         if path.level() != self.path().level() + 1 {
             return None;
         }
-        let id = *self.hires.get(place(AskId(path.ordinal()))?)?;
-        let Kind::Hire(hired) = &self.ask(id)?.kind else { return None };
-        (hired.brief.path == *path && self.live.contains(&id)).then_some(id)
+        let id = self.row.ask(path.ordinal())?;
+        (self.hired(id)?.brief.path == *path && self.live.contains(&id)).then_some(id)
+    }
+
+    /// Returns the ordinal of the hire with this path, if the hire waits for money.
+    pub(crate) fn waiting_hire(&self, path: &Path) -> Option<u32> {
+        let below = path.hirer().as_ref() == Some(self.path());
+        (below && self.row.waiting.contains(&path.ordinal())).then(|| path.ordinal())
     }
 }
 
@@ -260,6 +342,14 @@ impl Asked {
             State::Settled { .. } => false,
         }
     }
+
+    /// Returns how much an open ask counts as own work, and as own work that holds money.
+    fn work(&self) -> (usize, usize) {
+        match self.state {
+            State::Open { money, .. } if self.kind.is_own_work() => (1, usize::from(money > 0)),
+            State::Open { .. } | State::Settled { .. } => (0, 0),
+        }
+    }
 }
 
 /// Whether an ask is settled.
@@ -276,6 +366,7 @@ pub(crate) enum Kind {
     Hire(Hired),
     Check(Check),
     Question { to: Addressee, matter: Matter, heard: Heard },
+    Draw { least: Msat, heard: Heard },
     Tell { to: Path, what: Stimulus, heard: Heard },
 }
 
@@ -287,7 +378,21 @@ impl Kind {
             Kind::Hire(_) => "a hire",
             Kind::Check(_) => "a check",
             Kind::Question { .. } => "a question",
+            Kind::Draw { .. } => "a draw",
             Kind::Tell { .. } => "a stimulus",
+        }
+    }
+
+    /// Returns the data about the hire, if the ask made one.
+    pub(crate) fn hired(&self) -> Option<&Hired> {
+        if let Kind::Hire(hired) = self { Some(hired) } else { None }
+    }
+
+    /// Returns whether the contract's own work continues with the answer, whatever its hires do.
+    pub(crate) fn is_own_work(&self) -> bool {
+        match self {
+            Kind::Model { .. } | Kind::Tool | Kind::Check(_) | Kind::Question { .. } => true,
+            Kind::Hire(_) | Kind::Draw { .. } | Kind::Tell { .. } => false,
         }
     }
 }
@@ -301,10 +406,39 @@ pub(crate) struct Hired {
     pub(crate) on_the_way: i128,
     /// The ending that was sent to the hire.
     pub(crate) ending_sent: Ending,
-    /// Whether the hirer's next request waits for the report.
-    pub(crate) blocks: bool,
     /// Whether the hire has asked its hirer a question and has had no message since.
     pub(crate) has_asked: bool,
+    /// The hire's draw that has no answer yet.
+    pub(crate) draw: Option<OpenDraw>,
+    /// The newest draw that was heard.
+    pub(crate) draw_newest: Option<AskId>,
+    /// The sum of the raises that answered draws.
+    pub(crate) drawn: i128,
+}
+
+impl Hired {
+    pub(crate) fn new(brief: Arc<Brief>) -> Hired {
+        Hired {
+            brief,
+            child: None,
+            on_the_way: 0,
+            ending_sent: Ending::Nothing,
+            has_asked: false,
+            draw: None,
+            draw_newest: None,
+            drawn: 0,
+        }
+    }
+}
+
+/// A draw that its receiver has heard and not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenDraw {
+    pub(crate) ask: AskId,
+    /// The amount that was asked for.
+    pub(crate) least: i128,
+    /// The part of it that is still missing; persons sent the rest.
+    pub(crate) left: i128,
 }
 
 /// Whether the receiver has heard the stimulus.

@@ -2,19 +2,17 @@
 
 use guildhall_kernel::{Grant, Millis, WRAP_UP_MARGIN_MAX};
 
-use crate::form::Form;
 use crate::violation::{Found, Law};
 
 /// A margin is the grant's time divided by this, up to the longest margin.
 const MARGIN_DIVISOR: u64 = 5;
 
-/// A hire may be refused for lack of time if at most this much time is left until its deadline. Form 1 compared with
-/// the longest margin.
+/// A hire may be refused for lack of time if at most this much time is left until its deadline.
 const TIME_TO_WORK_MIN: Millis = Millis(1000);
 
-/// Returns the margin of a grant. A grant of form 1 stores no margin; it has the longest.
+/// Returns the margin of a grant.
 fn margin(grant: &Grant) -> u64 {
-    grant.margin.unwrap_or(WRAP_UP_MARGIN_MAX).0
+    grant.margin.unwrap_or_default().0
 }
 
 /// Returns the margin of a grant that begins at `from`.
@@ -24,7 +22,7 @@ fn margin_from(deadline: Millis, from: Millis) -> Millis {
 }
 
 /// Checks the deadline of a hire that is asked for at `at`, and its margin.
-pub(crate) fn check_hire(hirer: &Grant, hire: &Grant, at: Millis, form: Form, found: &mut Found<'_>) {
+pub(crate) fn check_hire(hirer: &Grant, hire: &Grant, at: Millis, found: &mut Found<'_>) {
     let in_time = match (hirer.deadline, hire.deadline) {
         (None, _) => true,
         (Some(_), None) => false,
@@ -42,19 +40,19 @@ pub(crate) fn check_hire(hirer: &Grant, hire: &Grant, at: Millis, form: Form, fo
             Law::Refusals,
             format_args!("the hire is due at {deadline}, but it is already {at}"),
         );
-        if let (Form::Second, Some(margin)) = (form, hire.margin) {
+        if let Some(margin) = hire.margin {
             let due = margin_from(deadline, at);
             found.demand(margin == due, Law::Grants, format_args!("the margin is {margin}, but must be {due}"));
         }
     }
-    check_stored(hire, form, found);
+    check_stored(hire, found);
 }
 
 /// Checks the margin of a root that was opened at `at`. The root's time began with the request, which is not a fact of
 /// the contract: some time between the session's beginning and the opening.
-pub(crate) fn check_root(grant: &Grant, at: Millis, form: Form, found: &mut Found<'_>) {
-    check_stored(grant, form, found);
-    if let (Form::Second, Some(deadline), Some(margin)) = (form, grant.deadline, grant.margin) {
+pub(crate) fn check_root(grant: &Grant, at: Millis, found: &mut Found<'_>) {
+    check_stored(grant, found);
+    if let (Some(deadline), Some(margin)) = (grant.deadline, grant.margin) {
         let (least, most) = (margin_from(deadline, at), margin_from(deadline, Millis(0)));
         let fits = (least..=most).contains(&margin);
         found.demand(fits, Law::Grants, format_args!("the root's margin is {margin}, not {least} to {most}"));
@@ -62,17 +60,13 @@ pub(crate) fn check_root(grant: &Grant, at: Millis, form: Form, found: &mut Foun
 }
 
 /// Checks that a margin is stored if and only if there is a deadline.
-fn check_stored(grant: &Grant, form: Form, found: &mut Found<'_>) {
-    match grant.deadline {
-        Some(_) => form.check_field("margin", grant.margin, found),
-        None => {
-            found.demand(
-                grant.margin.is_none(),
-                Law::Grants,
-                format_args!("the grant has a margin without a deadline"),
-            );
-        }
-    }
+fn check_stored(grant: &Grant, found: &mut Found<'_>) {
+    let what = match (grant.deadline, grant.margin) {
+        (Some(_), Some(_)) | (None, None) => return,
+        (Some(_), None) => "the grant has a deadline without a margin",
+        (None, Some(_)) => "the grant has a margin without a deadline",
+    };
+    found.broken(Law::Grants, format_args!("{what}"));
 }
 
 /// Returns whether it is time to wrap up.
@@ -82,10 +76,6 @@ pub(crate) fn is_near(grant: &Grant, at: Millis) -> bool {
 }
 
 /// Returns whether a hire with this deadline may be refused for lack of time.
-pub(crate) fn is_too_near(deadline: Millis, now: Millis, form: Form) -> bool {
-    let least = match form {
-        Form::First => WRAP_UP_MARGIN_MAX,
-        Form::Second => TIME_TO_WORK_MIN,
-    };
-    u128::from(deadline.0) <= u128::from(now.0) + u128::from(least.0)
+pub(crate) fn is_too_near(deadline: Millis, now: Millis) -> bool {
+    u128::from(deadline.0) <= u128::from(now.0) + u128::from(TIME_TO_WORK_MIN.0)
 }

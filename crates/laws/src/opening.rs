@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use guildhall_kernel::{AskId, BRIEF_BYTES_MAX, Brief, Context, DEPTH_MAX, LAST_TOKENS_MIN, Path, Stored, TextRef};
+use guildhall_kernel::{AskId, BRIEF_BYTES_MAX, Brief, Context, DEPTH_MAX, Path, Stored, TextRef};
 
 use crate::contract::{Asked, Contract, Edge, Kind, Tree};
 use crate::deadlines;
-use crate::form::Form;
-use crate::purse::{ceiling, output_least, wide};
+use crate::purse::{last_least, wide};
 use crate::violation::{Found, Law};
 
 /// Adds a contract to the tree.
@@ -18,7 +17,7 @@ pub(crate) fn opened(tree: &mut Tree, stored: &Stored, brief: &Arc<Brief>, found
     let edge = path.hirer().and_then(|hirer| check_hired(tree, &hirer, brief, found));
     if path.level() == 0 {
         check_root(tree, brief, found);
-        deadlines::check_root(&brief.grant, stored.at, Form::of(stored.v), found);
+        deadlines::check_root(&brief.grant, stored.at, found);
     }
     let mut contract = Contract::new(Arc::clone(brief), edge);
     if brief.path != *path {
@@ -37,8 +36,7 @@ pub(crate) fn opened(tree: &mut Tree, stored: &Stored, brief: &Arc<Brief>, found
 fn check_brief(brief: &Brief, found: &mut Found<'_>) {
     let (granted, kept) = (wide(brief.grant.money), wide(brief.fee) + wide(brief.severance));
     found.demand(kept <= granted, Law::Purse, format_args!("the fee and the severance take {kept} of {granted}"));
-    let (severance, least) =
-        (wide(brief.severance), ceiling(&brief.tariff, LAST_TOKENS_MIN, output_least(&brief.tariff)));
+    let (severance, least) = (wide(brief.severance), last_least(&brief.tariff));
     found.demand(
         severance >= least,
         Law::Severance,
@@ -98,8 +96,7 @@ fn check_hired(tree: &Tree, hirer: &Path, brief: &Arc<Brief>, found: &mut Found<
 }
 
 fn admitted(above: &Contract, ordinal: u32) -> Option<(AskId, &Arc<Brief>)> {
-    let nth = usize::try_from(ordinal).ok()?.checked_sub(1)?;
-    let id = *above.hires.get(nth)?;
+    let id = above.row.ask(ordinal)?;
     let Kind::Hire(hired) = &above.ask(id)?.kind else { return None };
     Some((id, &hired.brief))
 }

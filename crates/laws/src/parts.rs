@@ -6,7 +6,6 @@ use std::ops::AddAssign;
 use guildhall_kernel::{Answer, Cost, Report, Tokens};
 
 use crate::contract::Contract;
-use crate::form::Form;
 use crate::purse::wide;
 use crate::violation::{Found, Law};
 
@@ -42,10 +41,9 @@ impl Parts {
         }
     }
 
-    /// Returns the parts of the charge for a hire, from its report. A part that a report of form 1 does not store
-    /// counts as 0.
+    /// Returns the parts of the charge for a hire, from its report.
     pub(crate) fn of_report(report: &Report, charge: i128) -> Parts {
-        let (estimated, reserved) = (report.estimated.map_or(0, wide), report.reserved.map_or(0, wide));
+        let (estimated, reserved) = (wide(report.estimated), wide(report.reserved));
         Parts { used: charge - estimated - reserved, estimated, reserved }
     }
 }
@@ -105,14 +103,11 @@ impl AddAssign for Spending {
 }
 
 /// Checks the parts in a closing report: they are the sums over the contract's own asks and its hires' reports.
-pub(crate) fn check_closed(contract: &Contract, report: &Report, form: Form, found: &mut Found<'_>) {
-    form.check_field("reserved", report.reserved, found);
-    form.check_field("estimated", report.estimated, found);
-    let Form::Second = form else { return };
+pub(crate) fn check_closed(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let paid = contract.paid();
     let claims = [("reserved", report.reserved, paid.reserved), ("estimated", report.estimated, paid.estimated)];
     for (name, claimed, due) in claims {
-        let claimed = claimed.map_or(0, wide);
+        let claimed = wide(claimed);
         found.demand(claimed == due, Law::Hires, format_args!("reports {claimed} msat {name}, but {due} are"));
     }
     check_within(report, found);
@@ -121,7 +116,7 @@ pub(crate) fn check_closed(contract: &Contract, report: &Report, form: Form, fou
 /// Checks that the parts of a report do not exceed its spending.
 pub(crate) fn check_within(report: &Report, found: &mut Found<'_>) {
     let (spent, fee) = (wide(report.spent), wide(report.fee));
-    let (reserved, estimated) = (report.reserved.map_or(0, wide), report.estimated.map_or(0, wide));
+    let (reserved, estimated) = (wide(report.reserved), wide(report.estimated));
     found.demand(
         reserved + estimated + fee <= spent,
         Law::Hires,

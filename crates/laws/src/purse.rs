@@ -1,7 +1,7 @@
 //! The checker's own arithmetic: accounts and ceilings. 128 bits and signed, so that a broken journal gives a negative
 //! number and not a panic.
 
-use guildhall_kernel::{Brief, Cost, MAX_TOKENS_MIN, Msat, Tariff};
+use guildhall_kernel::{Brief, Cost, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, Msat, Tariff};
 
 /// An account of money in millisatoshis, or of heads.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +60,11 @@ pub(crate) fn ceiling(tariff: &Tariff, input: u64, output: u32) -> i128 {
 /// Returns the minimum number of output tokens of a request.
 pub(crate) fn output_least(tariff: &Tariff) -> u32 {
     if tariff.max_tokens < MAX_TOKENS_MIN { tariff.max_tokens } else { MAX_TOKENS_MIN }
+}
+
+/// Returns the least money that pays for a last request.
+pub(crate) fn last_least(tariff: &Tariff) -> i128 {
+    ceiling(tariff, LAST_TOKENS_MIN, tariff.max_tokens.min(LAST_OUTPUT_TOKENS))
 }
 
 /// Returns the least money that a contract can begin with: one small turn, its severance and its fee.

@@ -5,6 +5,7 @@ use crate::batch::check_ending_sent;
 use crate::checker::Checker;
 use crate::contract::{Contract, Edge, Kind, Phase, State, Tree};
 use crate::purse::wide;
+use crate::queue;
 use crate::stimuli::check_edge;
 use crate::violation::{Found, Law, Violation};
 
@@ -90,6 +91,8 @@ fn check_rest(tree: &Tree, at: usize, found: &mut Found<'_>) {
     found.demand(!outlives, Law::Closing, format_args!("the contract is open, but its hirer has closed"));
     contract.calls.check_waiting(contract, found);
     check_ending_sent(contract, found);
+    queue::check_ended(contract, found);
+    queue::check_moves(contract, found);
 }
 
 /// Computes the accounts from the asks and compares them with the running accounts.

@@ -1,134 +1,277 @@
-//! The money that a hirer keeps when it hires: enough for two more turns of its own, but at least a tenth and at most
-//! half of the available money, after the tools of the same reply are paid.
+//! The money that a hirer gives to its hires: it keeps one turn of its own, each hire gets what it needs, and the rest
+//! is given out only if nobody waits.
 //!
-//! The facts contain less than the kernel knew. The offers of a reply's calls are not stored, so the checker can't tell
-//! a named budget from a share. The limit holds for both, because named budgets are cut to it. Named heads are not cut,
-//! so the hires of a reply may take all heads, and only law 1 is checked for them. An offer from outside is stored, so
-//! it is checked in full.
+//! The facts contain less than the kernel knew. The offers of a reply's calls are stored only if the hire had to wait,
+//! so the checker can't always tell a named budget from the agent's maximum. The size of the hirer's next request is
+//! known only as a lower bound. So the amount that a hirer keeps is a lower bound, and a need is a range.
 
-use guildhall_kernel::{Brief, Context, Inherit, Offer, TURN_TOKENS};
+use guildhall_kernel::{Brief, Inherit, Mode, Offer, Path, Report, TURN_TOKENS};
 
 use crate::contract::Contract;
-use crate::purse::{ceiling, minimum, wide};
+use crate::purse::{ceiling, last_least, minimum, wide};
+use crate::sizes;
 use crate::violation::{Found, Law};
 
-/// The hirer keeps at least the available money divided by this number.
-const KEPT_DIVISOR_LEAST: i128 = 10;
+/// The size that a hirer expects of each report until one is larger.
+const REPORT_TOKENS: u64 = 1000;
 
-/// The hirer need not keep more than the available money divided by this number.
-const KEPT_DIVISOR_MOST: i128 = 2;
+/// A hire without a named budget needs this many turns, until a hire of the same hirer has reported its cost.
+const TURNS_MOST: i128 = 16;
 
-/// The expected size of each hire's report, in bytes. The hirer reads the reports in the second of the two turns.
-const REPORT_BYTES: u64 = 4000;
+/// A hire needs at least this many turns, whatever earlier hires have cost.
+const TURNS_LEAST: i128 = 4;
 
-/// The hires that were admitted together, and their hirer's money before.
+/// What a contract has learned from the reports of its hires, and the money that it had when it hired.
+#[derive(Default)]
+pub(crate) struct Experience {
+    /// Whether a hire has reported.
+    reported: bool,
+    /// The largest size that a report added to a request.
+    report_size: u64,
+    /// The most that a hire has spent.
+    spent: i128,
+    /// The money that was available at the reply or stimulus that hired most recently.
+    hired_with: Option<Range>,
+}
+
+/// The limits of an amount that the facts do not state exactly.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    least: i128,
+    most: i128,
+}
+
+impl Experience {
+    /// Takes over the report of a hire.
+    pub(crate) fn learn(&mut self, hire: &Brief, report: &Report) {
+        self.reported = true;
+        self.report_size = self.report_size.max(sizes::of_report(hire, report));
+        self.spent = self.spent.max(wide(report.spent));
+    }
+
+    /// Notes that a reply or a stimulus hired.
+    pub(crate) fn hired(&mut self, money: i128) {
+        self.hired_with = Some(Range { least: money, most: money });
+    }
+
+    /// Notes that a hire was refused: perhaps that counts as hiring.
+    pub(crate) fn tried_to_hire(&mut self, money: i128) {
+        let Some(Range { least, most }) = self.hired_with else { return self.hired(money) };
+        self.hired_with = Some(Range { least: least.min(money), most: most.max(money) });
+    }
+}
+
+/// The grants and raises of one batch.
+#[derive(Default)]
 pub(crate) struct Shares {
-    /// The money that was available before the first hire.
-    free: i128,
-    /// The fewest tokens that the hirer's next request could have at that time.
-    shown: u64,
-    /// The prices of the tool calls of the same reply.
+    hires: Vec<Granted>,
+    newest: Option<Pot>,
+    /// The minimum size of the hirer's next request at the beginning of the batch. The shares are computed once, so
+    /// what the batch itself adds, such as refusals, may be left out.
+    shown: Option<u64>,
+    /// The prices of the tool calls of the same reply so far. They are placed before any hire is served.
     tools: i128,
-    granted: i128,
-    hires: u64,
+}
+
+/// A hire that was admitted.
+struct Granted {
+    path: Path,
+    money: i128,
+    need: Range,
+    /// The money that was available before, less the tool calls so far, if no other hire moved: then the first hire may
+    /// get less than it needs.
+    alone: Option<i128>,
+    /// Whether its part is limited neither by a budget nor by a maximum, and it was admitted at once: hires that waited
+    /// may be served one after another.
+    is_unlimited: bool,
+}
+
+/// The hirer's state after its newest grant or raise.
+struct Pot {
+    /// The available money, plus the prices of the tool calls so far.
+    left: i128,
+    /// The number of hires that live or wait.
+    count: u64,
+}
+
+/// What is known about the budget of a hire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Budget {
+    /// The hirer named an amount.
+    Named,
+    /// The hirer named no amount.
+    Unnamed,
+    /// There is a maximum, which is either.
+    Unknown,
+}
+
+impl Budget {
+    /// Returns what the offer says, or what the brief shows if the offer is not stored.
+    fn of(offer: Option<&Offer>, hire: &Brief) -> Budget {
+        match offer {
+            Some(offer) if offer.budget.is_some() => Budget::Named,
+            Some(_) => Budget::Unnamed,
+            None if hire.money_max.is_none() => Budget::Unnamed,
+            None => Budget::Unknown,
+        }
+    }
 }
 
 impl Shares {
-    /// Starts with the hirer's available money.
-    pub(crate) fn new(hirer: &Contract) -> Shares {
-        Shares { free: hirer.money.available, shown: hirer.shown, tools: 0, granted: 0, hires: 0 }
+    /// Notes the hirer's state after the first fact of the batch.
+    pub(crate) fn begin(&mut self, hirer: &Contract) {
+        self.shown.get_or_insert(hirer.shown);
     }
 
-    /// Takes over the smaller size of the hirer's next request after a compaction.
-    pub(crate) fn shorten(&mut self, hirer: &Contract) {
-        self.shown = self.shown.min(hirer.shown);
-    }
-
+    /// Takes the price of a tool call of the reply that this batch follows from.
     pub(crate) fn add_tool(&mut self, price: i128) {
         self.tools += price;
     }
 
-    pub(crate) fn add_hire(&mut self, grant: i128) {
-        self.granted += grant;
-        self.hires = self.hires.saturating_add(1);
+    /// Takes over the smaller size of the hirer's next request after a compaction.
+    pub(crate) fn shorten(&mut self, hirer: &Contract) {
+        self.shown = self.shown.map(|shown| shown.min(hirer.shown));
     }
 
-    /// Checks that the hirer kept its part. The kernel may have counted a tool call that was then refused, or a higher
-    /// price for a turn: both only make the kernel's own limit stricter.
+    /// Notes a hire that is about to be admitted.
+    pub(crate) fn grant(&mut self, hirer: &Contract, hire: &Brief, offer: Option<&Offer>, mode: Mode) {
+        self.begin(hirer);
+        let row = &hirer.row;
+        // A blocking hire does not wait for hires in the background, so they don't count as moving.
+        let behind = mode == Mode::Blocking && row.moving_blocking.is_empty() && hirer.own_work_paid == 0;
+        let alone = (row.moving.is_empty() || behind).then_some(hirer.money.available + self.tools);
+        self.hires.push(Granted {
+            path: hire.path.clone(),
+            money: wide(hire.grant.money),
+            need: need(&hirer.experience, hire, Budget::of(offer, hire)),
+            alone,
+            is_unlimited: hire.money_max.is_none() && offer.is_none(),
+        });
+    }
+
+    /// Notes the hirer's state after a grant or a raise.
+    pub(crate) fn given(&mut self, hirer: &Contract) {
+        self.begin(hirer);
+        let count = hirer.row.count(hirer.live.len());
+        self.newest = Some(Pot { left: hirer.money.available + self.tools, count });
+    }
+
+    /// Checks the grants and raises of the batch.
     pub(crate) fn check(&self, hirer: &Contract, found: &mut Found<'_>) {
-        if self.hires == 0 {
-            return;
-        }
-        let free = self.free - self.tools;
-        let kept = self.kept(hirer, free);
-        let (granted, count) = (self.granted, self.hires);
+        let (Some(pot), Some(shown)) = (&self.newest, self.shown) else { return };
+        let (left, kept) = (pot.left - self.tools, kept(hirer, shown, pot.count));
         found.demand(
-            granted <= free - kept,
+            left >= kept,
             Law::Grants,
-            format_args!("grants {granted} of {free} msat to {count} hires, but must keep {kept}"),
+            format_args!("leaves itself {left} msat when it serves its hires, but must keep {kept}"),
+        );
+        let waits = !hirer.row.waiting.is_empty();
+        for granted in &self.hires {
+            self.check_need(hirer, granted, waits, found);
+        }
+        if !waits {
+            self.check_equal(found);
+        }
+    }
+
+    fn check_need(&self, hirer: &Contract, granted: &Granted, waits: bool, found: &mut Found<'_>) {
+        let Granted { path, money, need, alone, .. } = granted;
+        let most = need.most;
+        found.demand(
+            !waits || *money <= most,
+            Law::Grants,
+            format_args!("{path} gets {money} msat while another hire waits, but needs only {most}"),
+        );
+        let least = alone.map_or(need.least, |free| need.least.min(pot_least(hirer, free - self.tools)));
+        found.demand(
+            *money >= least,
+            Law::Grants,
+            format_args!("{path} gets {money} msat, but needs at least {least}"),
         );
     }
 
-    /// Returns the least money that the hirer must keep of `free`.
-    fn kept(&self, hirer: &Contract, free: i128) -> i128 {
-        let shown = self.shown;
-        let tariff = &hirer.brief.tariff;
-        let output = TURN_TOKENS.min(tariff.max_tokens);
-        let reports = self.hires.saturating_mul(REPORT_BYTES);
-        let turns = ceiling(tariff, shown, output) + ceiling(tariff, shown.saturating_add(reports), output);
-        turns.min(free / KEPT_DIVISOR_MOST).max(free / KEPT_DIVISOR_LEAST)
+    /// Checks that the hires without any limit get the same part of the rest.
+    fn check_equal(&self, found: &mut Found<'_>) {
+        let unlimited = || self.hires.iter().filter(|granted| granted.is_unlimited);
+        let most = unlimited().map(|granted| granted.money - granted.need.most).max();
+        // A hire that got less than it needs left nothing for the others.
+        let least = unlimited().map(|granted| (granted.money - granted.need.least).max(0)).min();
+        let (Some(most), Some(least)) = (most, least) else { return };
+        // What can't be divided is given to some of them.
+        let rounding = i128::try_from(self.hires.len()).unwrap_or(i128::MAX);
+        found.demand(
+            most - least <= rounding,
+            Law::Grants,
+            format_args!("one hire gets {most} msat more than it needs, another only {least}"),
+        );
     }
 }
 
-/// Returns whether a hire is the one that was offered. A fork has its hirer's agent, whatever agent the offer names.
-pub(crate) fn is_offered(offer: &Offer, hire: &Brief) -> bool {
-    let inherits = matches!(hire.context, Context::Fork { .. });
-    let who = match offer.inherit {
-        Inherit::Fresh => !inherits && offer.agent == hire.agent,
-        Inherit::Fork => inherits,
-    };
-    who && offer.task_key == hire.task_key
+/// Returns the least money that a hirer must keep: one turn of its own that shows all reports to come.
+fn kept(hirer: &Contract, shown: u64, count: u64) -> i128 {
+    let report = hirer.experience.report_size.max(REPORT_TOKENS);
+    let shown = shown.saturating_add(count.saturating_mul(report));
+    let tariff = &hirer.brief.tariff;
+    let turn = ceiling(tariff, shown, TURN_TOKENS.min(tariff.max_tokens));
+    if is_capped(hirer) { turn.min(hirer.experience.hired_with.map_or(0, |had| had.least / 2)) } else { turn }
 }
 
-/// Checks that a hire from outside is granted no more than its offer says, or no more than a share if the offer says
-/// nothing.
-pub(crate) fn check_offered(offer: &Offer, hire: &Brief, hirer: &Contract, found: &mut Found<'_>) {
-    let (free, heads_free) = (hirer.money.available, hirer.heads.available);
-    let grant = &hire.grant;
-    let money = wide(grant.money);
-    let most = match (offer.budget, offer.share_max) {
-        (Some(said), _) => wide(said),
-        (None, share_max) => most_of(free).min(share_max.map_or(i128::MAX, |most| wide(most).max(minimum(hire)))),
-    };
-    found.demand(
-        money <= most,
-        Law::Grants,
-        format_args!("a hire from outside is granted {money} msat, but at most {most} are allowed"),
-    );
-    let heads = i128::from(grant.heads.0);
-    let most = match (offer.heads, &hire.hiring) {
-        (Some(said), _) => i128::from(said.0),
-        (None, None) => 0,
-        // The hire's own head is part of its share.
-        (None, Some(_)) => most_of(heads_free) - 1,
-    };
-    found.demand(
-        heads <= most,
-        Law::Grants,
-        format_args!("a hire from outside is granted {heads} heads, but at most {most} are allowed"),
-    );
-    let (depth, most) = (grant.depth, offer.depth.unwrap_or(u8::MAX));
-    found.demand(
-        depth <= most,
-        Law::Grants,
-        format_args!("a hire from outside is granted depth {depth}, but at most {most} is allowed"),
-    );
-    let in_time = offer.deadline.is_none_or(|said| grant.deadline.is_some_and(|deadline| deadline <= said));
-    let (said, due) = (offer.deadline, grant.deadline);
-    found.demand(in_time, Law::Grants, format_args!("a hire from outside is due {due:?}, but its offer says {said:?}"));
+/// Returns whether a hirer keeps at most half of the money that it had when it hired.
+fn is_capped(hirer: &Contract) -> bool {
+    hirer.path().level() > 0 || !hirer.experience.reported
 }
 
-/// Returns the maximum of one share.
-fn most_of(free: i128) -> i128 {
-    free - free / KEPT_DIVISOR_LEAST
+/// Returns the least money that could be given out of `free`.
+fn pot_least(hirer: &Contract, free: i128) -> i128 {
+    match hirer.experience.hired_with {
+        Some(had) if is_capped(hirer) => free - had.most / 2,
+        // The facts give no upper bound of what the hirer keeps.
+        Some(_) | None => 0,
+    }
+}
+
+/// Returns what a hire needs.
+fn need(experience: &Experience, hire: &Brief, budget: Budget) -> Range {
+    let least = minimum(hire);
+    let exact = |amount| Range { least: amount, most: amount };
+    if budget == Budget::Named {
+        return exact(least);
+    }
+    let learned = experience.spent * 5;
+    let rounded_up = if learned % 4 == 0 { learned / 4 } else { learned / 4 + 1 };
+    let (few, many) = (turns(hire, TURNS_LEAST), turns(hire, TURNS_MOST));
+    let unnamed = match experience.spent {
+        0 => exact(many),
+        _ => Range { least: (learned / 4).clamp(few, many), most: rounded_up.clamp(few, many) },
+    };
+    let most = hire.money_max.map_or(i128::MAX, wide);
+    let within = |amount: i128| amount.min(most).max(least);
+    match budget {
+        Budget::Named | Budget::Unknown => Range { least, most: within(unnamed.most) },
+        Budget::Unnamed => Range { least: within(unnamed.least), most: within(unnamed.most) },
+    }
+}
+
+/// Returns the price of this many opening turns of a hire, with its severance and its fee.
+fn turns(hire: &Brief, count: i128) -> i128 {
+    let input = hire.opening_bytes.saturating_add(hire.context.tokens());
+    let turn = ceiling(&hire.tariff, input, TURN_TOKENS.min(hire.tariff.max_tokens));
+    count * turn + wide(hire.severance) + wide(hire.fee)
+}
+
+/// Returns an upper bound of what one turn of an offered hire costs at the beginning, with its severance and its fee.
+pub(crate) fn first_turn(hirer: &Brief, offer: &Offer, context_tokens: u64) -> i128 {
+    let (tariff, opening) = match offer.inherit {
+        Inherit::Fresh => (&offer.tariff, offer.opening_bytes),
+        Inherit::Fork => (&hirer.tariff, offer.opening_bytes.max(hirer.opening_bytes)),
+    };
+    let input = opening.saturating_add(context_tokens);
+    let turn = ceiling(tariff, input, TURN_TOKENS.min(tariff.max_tokens));
+    let severance = wide(offer.severance).max(last_least(tariff)).max(wide(hirer.severance));
+    turn + severance + wide(offer.fee)
+}
+
+/// Returns half of the money that the hirer had when it hired: the most that it keeps while that limit applies.
+pub(crate) fn half_most(hirer: &Contract) -> i128 {
+    hirer.experience.hired_with.map_or(0, |had| had.most / 2)
 }

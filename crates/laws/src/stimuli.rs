@@ -7,6 +7,7 @@ use crate::answers::shown;
 use crate::batch::{Duty, Stage, TopUp};
 use crate::checker::Step;
 use crate::contract::{Asked, Contract, Edge, Ending, Heard, Kind, Phase, State, Tree};
+use crate::draws;
 use crate::purse::wide;
 use crate::violation::{Found, Law};
 
@@ -21,7 +22,7 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
     }
     let contract = &mut step.tree.contracts[step.me];
     if let Stimulus::Message(text) | Stimulus::Question(text) = stimulus {
-        shown(contract, Some(*text));
+        shown(contract, u64::from(text.bytes));
     }
     let working = matches!(contract.phase, Phase::Working);
     let by_owner = matches!(from, Sender::Owner { .. });
@@ -33,8 +34,18 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
         Stimulus::Message(_) if working && by_owner => step.batch.must(Duty::WakeAll),
         Stimulus::Question(_) if working => step.batch.must(Duty::WakeAll),
         Stimulus::Message(_) | Stimulus::Question(_) => {}
-        Stimulus::TopUp { to, money } => topped_up(step, from, to, *money),
+        Stimulus::TopUp { to, money, draw } => topped_up(step, from, (to, *money), *draw),
+        Stimulus::Draw { least } => match from {
+            Sender::Contract(key) => draws::heard(step, key, *least),
+            Sender::Owner { .. } => step.found.broken(Law::Hires, format_args!("a person draws money")),
+        },
+        Stimulus::RefuseDraw { draw } => draws::refused(step, *draw),
+        Stimulus::DropHire { ordinal } => {
+            step.found.demand(by_owner, Law::Holds, format_args!("a contract gives up a hire for another one"));
+            step.batch.dropped = Some(*ordinal);
+        }
         Stimulus::Hire(offer) => {
+            step.batch.hiring_with = Some(contract.money.available);
             step.batch.offer = Some(offer.clone());
             step.batch.must(Duty::Consider);
         }
@@ -67,6 +78,10 @@ fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
             let to_me = key.contract.hirer().as_ref() == Some(&me);
             (to_me && *stimulus == Stimulus::Question(*words), heard)
         }
+        Kind::Draw { least, heard } => {
+            let to_me = key.contract.hirer().as_ref() == Some(&me);
+            (to_me && *stimulus == Stimulus::Draw { least: *least }, heard)
+        }
         Kind::Model { .. } | Kind::Tool | Kind::Hire(_) | Kind::Check(_) | Kind::Question { .. } => {
             return step.found.broken(Law::Holds, format_args!("{key} does not send a stimulus"));
         }
@@ -81,19 +96,20 @@ fn heard_from(step: &mut Step<'_, '_>, key: &AskKey, stimulus: &Stimulus) {
 
 /// Notes that a hire waits for an answer from this contract.
 fn asked_by(contract: &mut Contract, hire: &Path) {
-    let asked = contract.live_hire(hire).and_then(|id| contract.ask_mut(id));
-    if let Some(Asked { kind: Kind::Hire(hired), .. }) = asked {
+    let Some(id) = contract.live_hire(hire) else { return };
+    if let Some(hired) = contract.hired_mut(id) {
         hired.has_asked = true;
     }
+    contract.refresh(hire.ordinal());
 }
 
-/// The contract heard a top-up.
-fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
+/// The contract heard a top-up: from a person, or for a draw.
+fn topped_up(step: &mut Step<'_, '_>, from: &Sender, (to, money): (&Path, Msat), draw: Option<AskId>) {
     let edge = step.tree.contracts[step.me].hirer;
     let contract = &mut step.tree.contracts[step.me];
     let path = contract.path();
     let right = match from {
-        Sender::Owner { .. } => path.level() == 0,
+        Sender::Owner { .. } => path.level() == 0 && draw.is_none(),
         Sender::Contract(key) => path.hirer().as_ref() == Some(&key.contract),
     };
     step.found.demand(right, Law::Hires, format_args!("money comes from {from:?}, which is not its hirer"));
@@ -102,6 +118,9 @@ fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
         step.batch.must(Duty::PassOn);
     }
     contract.money.grow(wide(money));
+    if let Some(draw) = draw {
+        draws::paid(step, draw, money);
+    }
     let Some(edge) = edge else { return };
     if let Some(Asked { kind: Kind::Hire(hired), .. }) = step.tree.contracts[edge.hirer].ask_mut(edge.ask) {
         hired.on_the_way -= wide(money);
@@ -109,8 +128,30 @@ fn topped_up(step: &mut Step<'_, '_>, from: &Sender, to: &Path, money: Msat) {
     check_edge(step.tree, edge, step.found);
 }
 
-/// A hire's hold was raised by money that was heard for the hire, or for a contract below it.
-pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
+/// A hire's hold was raised: by money that was heard for the hire or for a contract below it, or to answer a draw.
+pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat, draw: Option<AskId>) {
+    let free = step.tree.contracts[step.me].money.available;
+    step.found.demand(
+        wide(by) <= free,
+        Law::Purse,
+        format_args!("{hire} is raised by {by}, but only {free} msat are available"),
+    );
+    match draw {
+        Some(draw) => draws::raised(step, hire, by, draw),
+        None => passed(step, hire, by),
+    }
+    let contract = &mut step.tree.contracts[step.me];
+    let Some(asked) = contract.ask_mut(hire).filter(|asked| asked.kind.hired().is_some()) else { return };
+    let State::Open { money, .. } = &mut asked.state else { return };
+    *money += wide(by);
+    contract.money.hold(wide(by));
+    if draw.is_some() {
+        step.batch.shares.given(contract);
+    }
+}
+
+/// Checks that a person's top-up was heard for the hire, or for a contract below it.
+fn passed(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
     let contract = &mut step.tree.contracts[step.me];
     let toward = step.batch.top_up.as_ref().and_then(|top_up| contract.path().toward(&top_up.to));
     let due = step.batch.top_up.as_mut().filter(|top_up| top_up.stage == Stage::Heard && top_up.money == by);
@@ -121,16 +162,7 @@ pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
             step.found.broken(Law::Hires, format_args!("{hire} is raised by {by}, which was not heard for this hire"));
         }
     }
-    let free = contract.money.available;
-    step.found.demand(
-        wide(by) <= free,
-        Law::Purse,
-        format_args!("{hire} is raised by {by}, but only {free} msat are available"),
-    );
-    let Some(asked) = contract.ask_mut(hire) else { return };
-    let State::Open { money, .. } = &mut asked.state else { return };
-    *money += wide(by);
-    contract.money.hold(wide(by));
+    draws::topped_up(contract, hire, wide(by));
 }
 
 /// Checks that a hirer's hold is its hire's grant and the top-ups that the hire has not heard yet.

@@ -9,13 +9,15 @@ use guildhall_kernel::Path;
 pub enum Law {
     /// 1: granted = available + held + spent, for money and for heads.
     Purse,
-    /// 2: a hold precedes its ask, and each ask is settled exactly once.
+    /// 2: a hold precedes its ask, and each ask, a draw included, is settled exactly once.
     Holds,
     /// 3: a hire's hold is its contract's grant, and the bill adds up, part by part.
     Hires,
-    /// 4: a hire's depth, deadline, powers and terms are within its hirer's, and the hirer keeps its part of the money.
+    /// 4: a hire's depth, deadline, powers and terms are within its hirer's, the hirer keeps its part of the money, and
+    /// its hires are served in order and within their limits.
     Grants,
-    /// 5: every call and every hire is answered once, and every report is included in a request or listed as unheard.
+    /// 5: every call and every hire is answered once, every report is included in a request or listed as unheard, and a
+    /// text that was cut is marked.
     Reports,
     /// 6: no contract is open after its hirer has closed, and a contract that is ending asks for nothing new.
     Closing,
@@ -23,7 +25,7 @@ pub enum Law {
     Severance,
     /// 8: a contract that is not closed has an open ask.
     Liveness,
-    /// 9: a call that breaks a rule is refused, and the reason is true.
+    /// 9: a call that breaks a rule is refused, the reason is true, and nothing is refused for money that could wait.
     Refusals,
     /// 10: the journal can be replayed: its facts are in order, in whole batches, with correct cursors.
     Replay,

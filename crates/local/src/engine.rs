@@ -17,9 +17,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guildhall_agent::{AgentRuntime, Arrival, Delta, RunError, Text, TextError, run};
+use guildhall_agent::{
+    AgentRuntime, Arrival, Delta, Hired, ModelError, Profile, Redactor, Reply, RunError, Text, TextError, model_fn, run,
+};
 use guildhall_kernel::{
-    AskKey, Brief, Input, Millis, OpenAsks, Path, Report, Sender, SessionFact, SessionId, SessionKind, Stimulus,
+    AskKey, Brief, Input, Millis, Msat, OpenAsks, Path, Report, Sender, SessionFact, SessionId, SessionKind, Stimulus,
 };
 use tokio::sync::mpsc;
 
@@ -101,9 +103,37 @@ pub enum Replays {
     No,
 }
 
-/// Finds the environment for the agent of a brief. Returns nothing if a stored brief names an agent that no longer
-/// exists.
-pub type FindEnv = Arc<dyn Fn(&Brief) -> Option<AgentEnv> + Send + Sync>;
+impl AgentEnv {
+    /// An environment for a contract that can't be set up. It has no tools, and each request to its model fails with this
+    /// reason and costs nothing. So the contract closes at once, and its hirer is told the reason as the report.
+    pub fn failing(why: &str, redactor: &Redactor) -> AgentEnv {
+        let why = why.to_owned();
+        let model = model_fn(move |_| {
+            let why = why.clone();
+            async { Err::<Reply, _>(ModelError::NoModel { why }) }
+        });
+        let runtime = AgentRuntime {
+            profile: Arc::new(Profile::new("", BTreeMap::new(), None, Hired::ByOwner)),
+            model: Arc::new(model),
+            window: u64::MAX,
+            price: Arc::new(|_| Msat::ZERO),
+            redactor: redactor.clone(),
+            counts: Arc::default(),
+        };
+        AgentEnv {
+            runtime: Arc::new(runtime),
+            limiter: Arc::new(CallLimiter::new(1)),
+            tools: Arc::new(CallLimiter::new(1)),
+            replays: Replays::No,
+            watch: Arc::new(|_, _, _| {}),
+            exists: Arc::new(|_| false),
+        }
+    }
+}
+
+/// Finds the environment for the agent of a brief. Every brief has one, so that no hire can end the session: a brief that can't
+/// be set up, for example because its agent no longer exists, has [`AgentEnv::failing`].
+pub type FindEnv = Arc<dyn Fn(&Brief) -> AgentEnv + Send + Sync>;
 
 /// How many facts of a session are read in one query.
 const FACTS_PER_PAGE: u32 = 4096;
@@ -171,6 +201,9 @@ impl SessionEngine {
                 }
             }
         }
+        for brief in &billed.undercounted {
+            find_env(brief).runtime.counts.distrust();
+        }
         Ok(SessionEngine {
             inner: Arc::new(Inner {
                 time: Arc::new(SessionTime::new(left_at)),
@@ -214,7 +247,7 @@ impl SessionEngine {
     pub async fn run(&self, brief: Arc<Brief>, texts: Vec<Text>) -> Result<Report, RunError<EngineError>> {
         let Inner { journal, lease, .. } = &*self.inner;
         let account = journal.folded_account(lease.session()).await.map_err(|why| RunError::Engine(why.into()))?;
-        let mut driver = self.driver(&brief, texts, Past::MayBeStored).map_err(RunError::Engine)?;
+        let mut driver = self.driver(&brief, texts, Past::MayBeStored);
         driver.is_in_account = account.is_at_work(&brief.path);
         self.process_earlier_orders().await.map_err(|why| RunError::Engine(why.into()))?;
         self.work(driver, brief).await.map(|(report, _)| report)
@@ -247,15 +280,11 @@ impl SessionEngine {
     }
 
     /// Creates the driver of a contract.
-    fn driver(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> Result<ContractDriver, EngineError> {
-        let unknown = || EngineError::Contract {
-            contract: brief.path.clone(),
-            why: format!("the session was set up without the agent {} or its model", brief.agent),
-        };
-        let env = (self.inner.find_env)(brief).ok_or_else(unknown)?;
+    fn driver(&self, brief: &Brief, texts: Vec<Text>, earlier: Past) -> ContractDriver {
+        let env = (self.inner.find_env)(brief);
         let (sender, receiver) = mpsc::unbounded_channel();
         self.drivers().insert(brief.path.clone(), sender.clone());
-        Ok(ContractDriver::new(self.clone(), brief, earlier, env, (sender, receiver), texts))
+        ContractDriver::new(self.clone(), brief, earlier, env, (sender, receiver), texts)
     }
 
     fn send(&self, to: &Path, delivery: Delivery) -> bool {

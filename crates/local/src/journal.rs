@@ -35,10 +35,9 @@ use rusqlite::Connection;
 
 pub(crate) use self::chain::Fault;
 pub use self::chain::{Broken, Chain, HallBroken, Head, HeadError, hash_text};
-pub use self::error::JournalError;
+pub use self::error::{JournalError, JournalForm};
 pub use self::event::{AccountFact, Cursor, CursorError, Event, EventKind};
 pub use self::follow::{Events, Subscription};
-pub use self::schema::SCHEMA;
 pub use self::served::{
     Access, NewFunding, NewServed, PlayInvoice, RequestKey, Role, ServedError, TOKENS_MAX, is_readable,
 };
@@ -109,8 +108,6 @@ pub struct Contents {
     pub facts: Vec<Stored>,
     /// The facts of the session's account.
     pub account: Vec<SessionFact>,
-    /// How many facts of the account are of a form before 3: then, the end of a root was stored after its last fact.
-    pub account_before_form_3: usize,
     /// The head: how many rows both chains have, and their last hashes.
     pub head: Head,
 }

@@ -25,8 +25,8 @@ pub use guildhall_kernel::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError, Unix
 pub use inbox::{COMMAND_BYTES_MAX, Command};
 pub use journal::{
     Access, AccountFact, Appended, Batch, Broken, Chain, Contents, Counts, Cursor, CursorError, Event, EventKind,
-    Events, HallBroken, Head, HeadError, Journal, JournalError, Limits, NewFunding, NewServed, NewSession, PlayInvoice,
-    RequestKey, Role, SCHEMA, ServedError, SessionBatch, SessionRow, Snapshot, StoredTreasuryFact, Subscription,
+    Events, HallBroken, Head, HeadError, Journal, JournalError, JournalForm, Limits, NewFunding, NewServed, NewSession,
+    PlayInvoice, RequestKey, Role, ServedError, SessionBatch, SessionRow, Snapshot, StoredTreasuryFact, Subscription,
     TEXT_BYTES_MAX, TOKENS_MAX, TreasuryBatch, TreasuryCursor, TreasuryLease, hash_text, is_readable, texts_named,
 };
 pub use lease::{Holder, Lease};

@@ -44,6 +44,8 @@ impl Model for Busy {
 fn brief(redactor: &Redactor) -> (Arc<Brief>, Vec<guildhall_agent::Text>) {
     let task = redactor.text(TextKind::Task, "Look everywhere.");
     let brief = Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("looker").unwrap(),
@@ -87,6 +89,7 @@ async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each(
         window: 10_000_000,
         price: Arc::new(|_| Msat::ZERO),
         redactor: redactor.clone(),
+        counts: Arc::default(),
     };
     let env = AgentEnv {
         runtime: Arc::new(runtime),
@@ -96,8 +99,7 @@ async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each(
         watch: Arc::new(|_, _, _| {}),
         exists: Arc::new(|_| false),
     };
-    let engine =
-        SessionEngine::open(journal, lease, Arc::new(move |_| Some(env.clone())), Overruns::Allow).await.unwrap();
+    let engine = SessionEngine::open(journal, lease, Arc::new(move |_| env.clone()), Overruns::Allow).await.unwrap();
     let (brief, texts) = brief(&redactor);
     let region = Region::new(ALLOCATOR);
     let report = engine.run(brief, texts).await.unwrap();

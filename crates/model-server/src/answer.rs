@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::entry::AnswerKind;
+use crate::entry::{AnswerKind, Tokens};
 use crate::refusal::error_event;
 use crate::render::Rendered;
 use crate::script::{Cut, Damage, Pace, Place, Reply};
@@ -24,6 +24,8 @@ pub(crate) struct Answer {
     pub(crate) head: Option<Head>,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) finish: Finish,
+    /// The tokens of a turn of the model.
+    pub(crate) tokens: Option<Tokens>,
 }
 
 #[derive(Clone)]
@@ -54,7 +56,7 @@ pub(crate) enum Finish {
 
 impl Answer {
     pub(crate) fn no_response(finish: Finish) -> Self {
-        Self { kind: AnswerKind::Fault, wait: Duration::ZERO, head: None, pieces: Vec::new(), finish }
+        Self { kind: AnswerKind::Fault, wait: Duration::ZERO, head: None, pieces: Vec::new(), finish, tokens: None }
     }
 
     /// A response that is sent in one piece.
@@ -97,7 +99,7 @@ impl Answer {
             let finish = if finish == Finish::Complete { Finish::Close } else { finish };
             return Self { kind: AnswerKind::Reply, wait, ..Self::no_response(finish) };
         }
-        Self { kind: AnswerKind::Reply, wait, head: Some(head), pieces, finish }
+        Self { kind: AnswerKind::Reply, wait, head: Some(head), pieces, finish, tokens: None }
     }
 }
 

@@ -14,7 +14,10 @@ pub(crate) fn stream(reply: &Resolved<'_>) -> Rendered {
     let mut out = Rendered::default();
     let at_start = reply.usage.as_ref().map(|usage| Usage {
         input: usage.input_at_start.as_ref().unwrap_or(&usage.input).clone(),
-        output: Amount::Number(1),
+        output: match usage.output {
+            Amount::Number(output) => Amount::Number(output.min(1)),
+            Amount::Verbatim(_) => Amount::Number(1),
+        },
         ..usage.clone()
     });
     let message = envelope(reply, "", "null", &usage(at_start.as_ref()));

@@ -135,9 +135,9 @@ fn answer(server: &Server, mut request: Request, connection: u64) -> (u64, Answe
         return (number, Answer::response(AnswerKind::Fault, 404, Vec::new(), body));
     };
     let (rule, answer) = responder.answer(&mut turn);
-    let (kind, status) = (answer.kind, answer.head.as_ref().map(|head| head.status));
+    let (kind, status, tokens) = (answer.kind, answer.head.as_ref().map(|head| head.status), answer.tokens);
     let (executions, request_key) = (responder.executions(&turn), turn.request_key);
-    server.log.write(&Entry::Answer { request: number, rule, kind, status, request_key, executions });
+    server.log.write(&Entry::Answer { request: number, rule, kind, status, request_key, executions, tokens });
     (number, answer)
 }
 

@@ -34,11 +34,20 @@ pub enum Entry {
         request_key: Option<String>,
         /// How many times requests with this key were executed; replayed answers don't count.
         executions: u64,
+        /// The tokens of an executed turn, whatever its reply reports; absent for every other answer.
+        tokens: Option<Tokens>,
     },
     /// The server finished or broke off an answer.
     End { request: u64, at_us: u64, bytes: u64, ending: Ending },
     /// A line was read from stdin. All answers that were decided before it are above it in the log.
     Mark { mark: String },
+}
+
+/// The tokens of a turn: one for every four bytes of the request and of the reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
 }
 
 /// The kind of an answer.

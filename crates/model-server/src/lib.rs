@@ -20,6 +20,6 @@ mod template;
 mod tree;
 mod turn;
 
-pub use entry::{AnswerKind, Ending, Entry};
+pub use entry::{AnswerKind, Ending, Entry, Tokens};
 pub use peer::Peer;
 pub use server::serve;

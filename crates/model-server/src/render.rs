@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::entry::Tokens;
 use crate::script::{Amount, Protocol, Reply, ReportedUsage, Text, Thinking, Usage};
 use crate::turn::Turn;
 use crate::{anthropic, openai};
@@ -40,12 +41,14 @@ pub(crate) struct Rendered {
     pub(crate) end: usize,
 }
 
-/// Returns the body of the response to a request.
-pub(crate) fn render(reply: &Reply, turn: &Turn) -> Rendered {
+/// Returns the body of the response to a request, and the tokens of both. `usual` is what a reply reports that does not say it.
+pub(crate) fn render(reply: &Reply, usual: &ReportedUsage, turn: &Turn) -> (Rendered, Tokens) {
     let mut parts = resolve(reply, turn);
-    let usage = match &reply.usage {
-        ReportedUsage::Counted => Some(counted(turn.body.len(), &parts)),
+    let counted = counted(turn.body.len(), &parts);
+    let usage = match reply.usage.as_ref().unwrap_or(usual) {
+        ReportedUsage::Counted => Some(reported(counted, |tokens| tokens)),
         ReportedUsage::Absent => None,
+        ReportedUsage::Fraction(part, whole) => Some(reported(counted, |tokens| tokens.saturating_mul(*part) / whole)),
         ReportedUsage::Given(usage) => Some(usage.clone()),
     };
     if turn.is_json {
@@ -59,12 +62,13 @@ pub(crate) fn render(reply: &Reply, turn: &Turn) -> Rendered {
         stop: Some(reply.stop.as_deref().unwrap_or(usual)).filter(|stop| *stop != "missing"),
         chunk_chars: reply.pace.chunk_chars,
     };
-    match (turn.protocol, turn.stream) {
+    let body = match (turn.protocol, turn.stream) {
         (Protocol::Anthropic, true) => anthropic::stream(&resolved),
         (Protocol::Anthropic, false) => Rendered::single(anthropic::message(&resolved)),
         (Protocol::OpenAi, true) => openai::stream(&resolved),
         (Protocol::OpenAi, false) => Rendered::single(openai::completion(&resolved)),
-    }
+    };
+    (body, counted)
 }
 
 fn resolve(reply: &Reply, turn: &Turn) -> Vec<Part> {
@@ -113,14 +117,20 @@ fn in_one_object(parts: Vec<Part>) -> Vec<Part> {
 }
 
 /// Counts a token for every four bytes. That is not exact, but it is the same for the same request.
-fn counted(request_bytes: usize, parts: &[Part]) -> Usage {
-    let tokens = |bytes: usize| Amount::Number(i64::try_from(bytes.div_ceil(4)).unwrap_or(i64::MAX));
+fn counted(request_bytes: usize, parts: &[Part]) -> Tokens {
+    let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
     let bytes = parts.iter().map(|part| match part {
         Part::Thinking { text, .. } | Part::Text(text) => text.verbatim().len(),
         Part::Redacted(data) => data.len(),
         Part::Call { name, arguments, .. } => name.len() + arguments.verbatim().len(),
     });
-    Usage { input: tokens(request_bytes), output: tokens(bytes.sum()), ..Usage::default() }
+    Tokens { input: tokens(request_bytes), output: tokens(bytes.sum()) }
+}
+
+/// Returns the report of these tokens, after a change of both numbers.
+fn reported(Tokens { input, output }: Tokens, change: impl Fn(u64) -> u64) -> Usage {
+    let amount = |tokens| Amount::Number(i64::try_from(change(tokens)).unwrap_or(i64::MAX));
+    Usage { input: amount(input), output: amount(output), ..Usage::default() }
 }
 
 impl Rendered {

@@ -88,7 +88,7 @@ impl Responder {
     fn replayed(&self, turn: &Turn) -> Option<Answer> {
         let (body, answer) = self.by_key.get(turn.request_key.as_ref()?)?.replay.as_ref()?;
         if *body == turn.body {
-            return Some(Answer { kind: AnswerKind::Replayed, ..answer.clone() });
+            return Some(Answer { kind: AnswerKind::Replayed, tokens: None, ..answer.clone() });
         }
         let message = "model-server: an earlier request with this key had another body";
         Some(bad_request(AnswerKind::KeyReused, message, turn))
@@ -153,8 +153,8 @@ impl Responder {
 
     /// Executes a turn of the model: counts it for its request key and, if the script replays, remembers the reply.
     fn execute(&mut self, turn: &Turn, reply: &Reply) -> Answer {
-        let body = render(reply, turn);
-        let answer = |damage| Answer::reply(body.clone(), reply, damage, turn);
+        let (body, tokens) = render(reply, &self.script.usage, turn);
+        let answer = |damage| Answer { tokens: Some(tokens), ..Answer::reply(body.clone(), reply, damage, turn) };
         if let Some(key) = &turn.request_key {
             let history = self.by_key.entry(key.clone()).or_default();
             history.executions += 1;

@@ -20,6 +20,9 @@ pub(crate) struct Script {
     pub(crate) replay: bool,
     #[serde(default)]
     pub(crate) lenient: bool,
+    /// What replies report as usage that don't say it themselves.
+    #[serde(default)]
+    pub(crate) usage: ReportedUsage,
     pub(crate) rules: Vec<Rule>,
 }
 
@@ -138,6 +141,9 @@ impl Default for Tree {
 impl Script {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let script: Self = serde_json::from_str(text).map_err(|error| format!("the script can't be read: {error}"))?;
+        if let Some(why) = script.usage.fault() {
+            return Err(format!("`usage` of the script: {why}"));
+        }
         match script.rules.iter().enumerate().find_map(|(at, rule)| Some((at, rule.fault()?))) {
             Some((rule, why)) => Err(format!("rule {rule} of the script (the first rule is 0): {why}")),
             None => Ok(script),

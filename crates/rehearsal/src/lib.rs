@@ -82,7 +82,7 @@ fn reply_with_calls(wanted: Vec<Call>, turn: usize, bytes_max: usize) -> Option<
         }
     }
     let (raw, wire, stop) = (raw_calls(&calls), Wire::Inside, Stop::Calls);
-    (!calls.is_empty()).then_some(Reply { wire, raw, words: None, calls, stop })
+    (!calls.is_empty()).then_some(Reply { wire, raw, words: None, calls, stop, part: None })
 }
 
 /// Returns a reply with as many places as fit. If even the text without places does not fit, the text is cut.

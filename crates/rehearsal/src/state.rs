@@ -73,7 +73,8 @@ impl State {
                     }
                 }
                 Heard::Hired { hire, agent, .. } => state.hired.push((hire.clone(), agent.to_string())),
-                Heard::Refused { call, why } => {
+                Heard::Refused { call, hire, why } => {
+                    state.hired.retain(|(hired, _)| Some(hired) != hire.as_ref());
                     let call = call.as_deref().and_then(|call| calls.get(call));
                     let what = call.map(|call| hired_agent(call).unwrap_or(call.name.clone()));
                     state.refused.push(format!("{}, refused: {why}", what.unwrap_or("a hire".to_owned())));

@@ -236,7 +236,7 @@ impl From<HallError> for Problem {
             | HallError::Crashed(_)
             | HallError::Damaged(_)
             | HallError::NoSetup { .. }
-            | HallError::Newer { .. }
+            | HallError::OtherForm { .. }
             | HallError::WasTaskList(_)
             | HallError::TooFewHeads { .. }
             | HallError::NotReserved { .. }
@@ -303,8 +303,7 @@ impl From<JournalError> for Problem {
             | JournalError::NotDurable { .. }
             | JournalError::Stopped { .. }
             | JournalError::ReadOnly { .. }
-            | JournalError::LogMissing { .. }
-            | JournalError::InUse { .. }) => Problem::unavailable(
+            | JournalError::LogMissing { .. }) => Problem::unavailable(
                 "journal_stopped",
                 "The server can't store anything at the moment. Everything that was stored before is kept.",
                 &why,
@@ -312,7 +311,7 @@ impl From<JournalError> for Problem {
             why @ (JournalError::Treasury(_)
             | JournalError::Damaged { .. }
             | JournalError::Foreign { .. }
-            | JournalError::Newer { .. }
+            | JournalError::OtherForm { .. }
             | JournalError::UnsafeSqlite { .. }
             | JournalError::Sqlite { .. }
             | JournalError::File { .. }

@@ -40,8 +40,11 @@ fn line(fact: &Fact) -> String {
         }
         Fact::Asked { id, ask, hold, .. } => format!("asked {id} {}, holds {}", ask_line(ask), hold.money),
         Fact::Answered { id, answer, cost } => format!("answered {id} {} at {cost:?}", answer_line(answer)),
-        Fact::Refused { why, .. } => format!("refused: {why}"),
-        Fact::Raised { hire, by } => format!("raised {hire} by {by}"),
+        Fact::Queued { ordinal, offer, .. } => format!("queued {ordinal}: {} as {:?}", offer.agent, offer.mode),
+        Fact::Refused { why, ordinal: Some(ordinal), .. } => format!("refused hire {ordinal}, which waited: {why}"),
+        Fact::Refused { why, ordinal: None, .. } => format!("refused: {why}"),
+        Fact::Raised { hire, by, draw: None } => format!("raised {hire} by {by}"),
+        Fact::Raised { hire, by, draw: Some(draw) } => format!("raised {hire} by {by} for its draw {draw}"),
         Fact::Heard { stimulus, .. } => format!("heard {}", stimulus_line(stimulus)),
         Fact::Waiting { on, need, until, .. } => format!("waiting for {need:?} of {on:?} until {until:?}"),
         Fact::Woke { pause, why } => format!("woke {pause:?}: {why:?}"),
@@ -64,6 +67,7 @@ fn ask_line(ask: &Ask) -> String {
         Ask::Hire { brief, mode } => format!("hire {} as {mode:?} {}", brief.agent, brief.path),
         Ask::Check(check) => format!("check at {}", check.price),
         Ask::Question { to, until, .. } => format!("question to {to:?} until {until}"),
+        Ask::Draw { least } => format!("draw {least}"),
         Ask::Tell { to, what } => format!("tell {to}: {}", stimulus_line(what)),
     }
 }
@@ -81,6 +85,8 @@ fn answer_line(answer: &Answer) -> String {
         | Answer::Approved
         | Answer::Denied
         | Answer::NoReply
+        | Answer::Met
+        | Answer::NotMet
         | Answer::Delivered
         | Answer::Gone
         | Answer::Lost
@@ -91,7 +97,11 @@ fn answer_line(answer: &Answer) -> String {
 
 fn stimulus_line(stimulus: &Stimulus) -> String {
     match stimulus {
-        Stimulus::TopUp { to, money } => format!("{money} for {to}"),
+        Stimulus::TopUp { to, money, draw: None } => format!("{money} for {to}"),
+        Stimulus::TopUp { money, draw: Some(draw), .. } => format!("{money} for draw {draw}"),
+        Stimulus::Draw { least } => format!("draw of {least}"),
+        Stimulus::RefuseDraw { draw } => format!("no money for draw {draw}"),
+        Stimulus::DropHire { ordinal } => format!("drop hire {ordinal}"),
         Stimulus::Hire(offer) => format!("hire {}", offer.agent),
         Stimulus::Message(_) => "a message".to_owned(),
         Stimulus::Question(_) => "a question".to_owned(),

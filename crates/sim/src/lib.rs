@@ -3,6 +3,7 @@
 //! A second kind of schedule pays money in and out of a wallet that lies; the simulator knows who really paid what.
 //! The crate also has the scripts that every engine must run with the same result.
 
+pub mod budget;
 mod chance;
 pub mod conformance;
 mod history;

@@ -21,8 +21,10 @@ const ALL: &[&str] = &[
     "fact opened",
     "fact asked",
     "fact answered",
+    "fact queued",
     "fact refused",
     "fact raised",
+    "fact raised for a draw",
     "fact heard",
     "fact waiting",
     "fact woke",
@@ -38,6 +40,7 @@ const ALL: &[&str] = &[
     "ask check",
     "ask question hirer",
     "ask question owner",
+    "ask draw",
     "ask tell",
     "answer said",
     "answer result",
@@ -48,6 +51,8 @@ const ALL: &[&str] = &[
     "answer approved",
     "answer denied",
     "answer no reply",
+    "answer met",
+    "answer not met",
     "answer delivered",
     "answer gone",
     "answer lost",
@@ -56,12 +61,14 @@ const ALL: &[&str] = &[
     "origin course",
     "origin call",
     "origin cascade",
-    "origin promise",
     "origin outside",
     "heard message",
     "heard question",
     "heard top-up",
     "heard hire",
+    "heard draw",
+    "heard refuse draw",
+    "heard drop hire",
     "heard wrap-up",
     "heard cancel",
     "woke reported",
@@ -95,6 +102,9 @@ const ALL: &[&str] = &[
     "refused unknown hire",
     "refused nothing to await",
     "refused asked you",
+    "refused not started",
+    "refused stopped before start",
+    "refused after waiting",
     "refused closing",
     "refused top-up stays",
     "fault money from a wrong sender",
@@ -110,6 +120,7 @@ const ALL: &[&str] = &[
     "outcome exhausted turns",
     "outcome exhausted deadline",
     "outcome exhausted asked",
+    "outcome exhausted length",
     "outcome failed",
     "outcome cancelled",
     "accepted",
@@ -117,6 +128,7 @@ const ALL: &[&str] = &[
     "text final",
     "text assembled",
     "ignored nudge",
+    "cut",
     "unheard",
     "fault crash",
     "fault store",
@@ -136,7 +148,6 @@ const ALL: &[&str] = &[
 
 /// The variants that no schedule can reach, with the reason.
 const UNREACHABLE: &[(&str, &str)] = &[
-    ("origin promise", "only the first release wrote it; see the named example"),
     ("refused stays open", "an offer can't ask to stay open; see the named example"),
     ("refused unworkable", "the kernel makes only workable briefs from offers; see the named example"),
 ];
@@ -179,11 +190,16 @@ impl Reach {
                     Certainty::Reserved => "charge reserved",
                 });
             }
-            Fact::Refused { why, .. } => {
+            Fact::Queued { .. } => self.count("fact queued"),
+            Fact::Refused { why, ordinal, .. } => {
                 self.count("fact refused");
+                if ordinal.is_some() {
+                    self.count("refused after waiting");
+                }
                 self.count(refusal_name(why));
             }
-            Fact::Raised { .. } => self.count("fact raised"),
+            Fact::Raised { draw: None, .. } => self.count("fact raised"),
+            Fact::Raised { draw: Some(_), .. } => self.count("fact raised for a draw"),
             Fact::Heard { stimulus, .. } => {
                 self.count("fact heard");
                 self.count(stimulus_name(stimulus));
@@ -211,6 +227,9 @@ impl Reach {
                     Wording::Assembled(_) => "text assembled",
                 });
                 report.ignored_nudge.iter().for_each(|_| self.count("ignored nudge"));
+                if report.cut {
+                    self.count("cut");
+                }
                 report.unheard.iter().for_each(|_| self.count("unheard"));
             }
         }
@@ -233,6 +252,7 @@ impl Reach {
                 Addressee::Hirer => "ask question hirer",
                 Addressee::Owner => "ask question owner",
             }),
+            Ask::Draw { .. } => self.count("ask draw"),
             Ask::Tell { .. } => self.count("ask tell"),
         }
     }
@@ -273,7 +293,6 @@ fn origin_name(origin: Origin) -> &'static str {
         Origin::Course => "origin course",
         Origin::Call(_) => "origin call",
         Origin::Cascade => "origin cascade",
-        Origin::Promise => "origin promise",
         Origin::Outside => "origin outside",
     }
 }
@@ -289,6 +308,8 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Approved => "answer approved",
         Answer::Denied => "answer denied",
         Answer::NoReply => "answer no reply",
+        Answer::Met => "answer met",
+        Answer::NotMet => "answer not met",
         Answer::Delivered => "answer delivered",
         Answer::Gone => "answer gone",
         Answer::Lost => "answer lost",
@@ -302,7 +323,10 @@ fn stimulus_name(stimulus: &Stimulus) -> &'static str {
         Stimulus::Message(_) => "heard message",
         Stimulus::Question(_) => "heard question",
         Stimulus::TopUp { .. } => "heard top-up",
+        Stimulus::Draw { .. } => "heard draw",
+        Stimulus::RefuseDraw { .. } => "heard refuse draw",
         Stimulus::Hire(_) => "heard hire",
+        Stimulus::DropHire { .. } => "heard drop hire",
         Stimulus::WrapUp => "heard wrap-up",
         Stimulus::Cancel => "heard cancel",
     }
@@ -333,6 +357,7 @@ fn outcome_name(outcome: Outcome) -> &'static str {
         Outcome::Exhausted(Limit::Turns) => "outcome exhausted turns",
         Outcome::Exhausted(Limit::Deadline) => "outcome exhausted deadline",
         Outcome::Exhausted(Limit::Asked) => "outcome exhausted asked",
+        Outcome::Exhausted(Limit::Length) => "outcome exhausted length",
         Outcome::Failed => "outcome failed",
         Outcome::Cancelled => "outcome cancelled",
     }
@@ -360,6 +385,8 @@ fn refusal_name(refusal: &Refusal) -> &'static str {
         Refusal::UnknownHire { .. } => "refused unknown hire",
         Refusal::NothingToAwait => "refused nothing to await",
         Refusal::AskedYou { .. } => "refused asked you",
+        Refusal::NotStarted { .. } => "refused not started",
+        Refusal::StoppedBeforeStart { .. } => "refused stopped before start",
         Refusal::Closing => "refused closing",
         Refusal::TopUpStays { .. } => "refused top-up stays",
         Refusal::BadAmount(_) => "refused bad amount",

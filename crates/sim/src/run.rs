@@ -132,7 +132,7 @@ fn command(world: &mut World) {
     }
     let to = paths[world.chance.below(count) as usize].clone();
     let money = msat(u64::from(world.chance.pick(&[5_000_u32, 40_000])));
-    match world.chance.below(8) {
+    match world.chance.below(9) {
         0 | 1 => {
             let words = world.script.message(&mut world.chance);
             world.command(to, Stimulus::Message(words));
@@ -140,7 +140,7 @@ fn command(world: &mut World) {
         2 | 3 => {
             let root = to.top();
             if world.add_to_account(SessionFact::Funded { money, root: Some(root.clone()), payment: None }) {
-                world.command(root, Stimulus::TopUp { to, money });
+                world.command(root, Stimulus::TopUp { to, money, draw: None });
             }
         }
         4 => {
@@ -149,10 +149,14 @@ fn command(world: &mut World) {
         }
         5 => world.command(to, Stimulus::WrapUp),
         6 => world.command(to, Stimulus::Cancel),
+        7 => {
+            let ordinal = 1 + world.chance.below(4);
+            world.command(to, Stimulus::DropHire { ordinal });
+        }
         // A top-up that does not come from the hirer: the contract must ignore it.
         _ if to.level() > 0 => {
             world.reach.count("fault money from a wrong sender");
-            world.command(to.clone(), Stimulus::TopUp { to, money });
+            world.command(to.clone(), Stimulus::TopUp { to, money, draw: None });
         }
         _ => {}
     }

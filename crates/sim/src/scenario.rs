@@ -141,6 +141,8 @@ fn draw_root(chance: &mut Chance, style: AgentStyle, ordinal: u32) -> Brief {
     ]);
     let grant = Grant { money: sat(money), heads: Heads(heads), depth, deadline: None, margin: None };
     Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(ordinal),
         agent: agent(0, 0),

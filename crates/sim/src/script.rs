@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Effect, FieldName,
-    Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, Path, Powers, Reply,
-    Request, Standing, TextKind, TextRef, ToolCall, ToolName, Turn, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
-    WrongField,
+    AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Cut, Effect,
+    FieldName, Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, OwnSize,
+    Path, Powers, Reply, Request, Standing, TextKind, TextRef, ToolCall, ToolName, Turn, Unreadable, Verdict,
+    WRAP_UP_MARGIN_MAX, WrongField,
 };
 
 use crate::chance::Chance;
@@ -48,7 +48,9 @@ impl Script {
             Ask::Tool(_) => Answer::Result(self.long_text(chance, TextKind::Result)),
             Ask::Check(_) if chance.one_in(2) => Answer::FailedCheck(self.text(30, TextKind::Finding)),
             Ask::Check(_) => Answer::Passed,
-            Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => unreachable!("not a leaf ask"),
+            Ask::Hire { .. } | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {
+                unreachable!("not a leaf ask")
+            }
         };
         Input::Answer { id, answer, cost }
     }
@@ -77,6 +79,15 @@ impl Script {
         let calls = self.calls(chance, contract, request, now);
         let empty = chance.one_in(24);
         let words = (!empty && (calls.is_empty() || chance.one_in(2))).then(|| self.long_text(chance, TextKind::Words));
+        // A reply that continues a cut one has the words of both.
+        let before = contract.unfinished_text().filter(|_| calls.is_empty() && request.turn == Turn::Next);
+        let words = match before {
+            Some(before) => {
+                let bytes = before.bytes.saturating_add(words.map_or(0, |words| words.bytes));
+                Some(self.text(bytes, TextKind::Words))
+            }
+            None => words,
+        };
         let reply = self.text(words.map_or(20, |words| words.bytes), TextKind::Reply);
         let input_tokens = match chance.weighted(&[6, 3, 1]) {
             0 => Some(request.tokens - request.tokens / 4),
@@ -85,7 +96,11 @@ impl Script {
         };
         let output = chance.one_in(8).then(|| self.text(9, TextKind::Output));
         let verdict = self.verdict(chance, contract, request, now);
-        Reply { reply, words, output, input_tokens, used: None, calls, verdict }
+        let tokens = if chance.one_in(3) { 0 } else { chance.below(reply.bytes + 1) };
+        let size = OwnSize { bytes: reply.bytes, tokens };
+        let cut = chance.one_in(6).then(|| chance.pick(&[Cut::MaxTokens, Cut::MaxTokens, Cut::Window]));
+        let (used, implausible) = (None, None);
+        Reply { reply, words, output, input_tokens, used, size, cut, implausible, calls, verdict }
     }
 
     fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {
@@ -173,11 +188,14 @@ impl Script {
         let mode = if !plain && chance.one_in(2) { Mode::Background } else { Mode::Blocking };
         let leaf = !plain && chance.one_in(3);
         Offer {
+            same_model: chance.one_in(2),
             model_slot: 0,
             share_max: None,
             agent: match (inherit, standing) {
                 (Inherit::Fork, _) => hirer.agent.clone(),
                 (Inherit::Fresh, Standing::Listed) => agent(who.0, who.1),
+                // Some specialists have the name of a listed agent.
+                (Inherit::Fresh, Standing::AdHoc) if self.texts.is_multiple_of(2) => agent(who.0, who.1),
                 (Inherit::Fresh, Standing::AdHoc) => agent(99, who.1),
             },
             standing,

@@ -63,6 +63,7 @@ pub(crate) struct Logged {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "almost every event is an input")]
 pub(crate) enum Event {
     Opened(Arc<Brief>),
     Input(Input),
@@ -181,6 +182,7 @@ impl World {
                 Fact::Closed(report) => closed = Some(report.clone()),
                 Fact::Opened(_)
                 | Fact::Answered { .. }
+                | Fact::Queued { .. }
                 | Fact::Refused { .. }
                 | Fact::Raised { .. }
                 | Fact::Heard { .. }
@@ -224,7 +226,9 @@ impl World {
     fn enqueue(&mut self, key: AskKey) {
         match self.ask(&key) {
             Some(Ask::Model(_) | Ask::Tool(_) | Ask::Check(_)) => self.leaves.push(key),
-            Some(Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. }) => self.other_asks.push(key),
+            Some(Ask::Hire { .. } | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. }) => {
+                self.other_asks.push(key);
+            }
             None => {}
         }
     }
@@ -316,6 +320,10 @@ impl World {
             Some(Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. }) => {
                 let hirer = key.contract.hirer().expect("only a hire asks its hirer");
                 self.deliver(&hirer, &Sender::Contract(key), &Stimulus::Question(words));
+            }
+            Some(Ask::Draw { least }) => {
+                let hirer = key.contract.hirer().expect("only a hire draws");
+                self.deliver(&hirer, &Sender::Contract(key), &Stimulus::Draw { least });
             }
             Some(Ask::Question { matter, .. }) => self.ask_owner(&key, &matter),
             Some(Ask::Model(_) | Ask::Tool(_) | Ask::Check(_)) => unreachable!("leaf calls need a permit"),

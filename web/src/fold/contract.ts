@@ -1,6 +1,6 @@
 // One contract of a session's tree, as `crates/guildhall/src/tree/contract.rs` folds it.
 
-import type { Answer, Ask, Brief, ContractState, Cost, Fact, Msat, Path, Report, TreeContract, Waits } from '../wire';
+import type { Answer, Ask, Brief, ContractState, Cost, Fact, Msat, Path, QueuedHire, Report, TreeContract, Waits } from '../wire';
 import { difference, Purse, sum } from './amounts';
 
 interface OpenAsk {
@@ -23,6 +23,8 @@ export class Contract {
   #toolCalls = 0;
   #hires = 0;
   #refusals = 0;
+  /** The hires that wait for money, by ordinal. */
+  #queued = new Map<number, QueuedHire>();
   #closedAt: number | null = null;
   #report: Report | null = null;
   /** The part of the severance that is held. */
@@ -55,6 +57,7 @@ export class Contract {
     copy.#toolCalls = this.#toolCalls;
     copy.#hires = this.#hires;
     copy.#refusals = this.#refusals;
+    copy.#queued = new Map(this.#queued);
     copy.#closedAt = this.#closedAt;
     copy.#report = this.#report;
     copy.#severance = this.#severance;
@@ -87,8 +90,15 @@ export class Contract {
         return this.#asked(fact.id, fact.ask, fact.hold);
       case 'answered':
         return this.#answered(fact.id, fact.answer, fact.cost);
+      case 'queued': {
+        const agent = fact.inherits ? this.#brief.agent : fact.agent;
+        const path = `${this.#brief.path}.${fact.ordinal}`;
+        this.#queued.set(fact.ordinal, { path, agent, label: fact.label, task: fact.task });
+        return;
+      }
       case 'refused':
         this.#refusals += 1;
+        if (fact.ordinal !== null) this.#queued.delete(fact.ordinal);
         return;
       case 'raised':
         return this.#raised(fact.hire, fact.by);
@@ -141,11 +151,14 @@ export class Contract {
         return { kind: 'tool', tool: ask.tool };
       case 'hire':
         this.#hires += 1;
+        this.#queued.delete(Number(ask.brief.path.split('.').at(-1)));
         return { kind: 'hire', contract: ask.brief.path };
       case 'check':
         return { kind: 'check' };
       case 'question':
         return { kind: ask.to === 'owner' ? 'person' : 'hirer' };
+      case 'draw':
+        return { kind: 'money' };
       case 'tell':
         return null;
     }
@@ -221,13 +234,14 @@ export class Contract {
       requests: this.#requests,
       tool_calls: this.#toolCalls,
       hires: this.#hires,
+      queued: [...this.#queued.values()],
       refusals: this.#refusals,
       opened_at: this.#openedAt,
       closed_at: this.#closedAt,
       report:
         report === null
           ? null
-          : { outcome: report.outcome, accepted: report.accepted, text: report.text, output: report.output },
+          : { outcome: report.outcome, accepted: report.accepted, text: report.text, output: report.output, cut: report.cut },
     };
     const own = difference(this.#money.spent, this.#hired);
     details.set(this.#view, { own, change: report?.change ?? 0, openRequest: this.#openRequest() });

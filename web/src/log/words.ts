@@ -44,6 +44,8 @@ function waitWords(wait: Exclude<Waits, { kind: 'hire' }>): string {
       return 'a person';
     case 'hirer':
       return 'an answer of its hirer';
+    case 'money':
+      return 'more money from its hirer';
   }
 }
 
@@ -83,6 +85,7 @@ function waitsBriefly(waits: readonly Waits[]): string {
   const hires = waits.filter((wait) => wait.kind === 'hire').length;
   if (waits.some((wait) => wait.kind === 'person')) return 'waits for a person';
   if (waits.some((wait) => wait.kind === 'hirer')) return 'waits for its hirer';
+  if (waits.some((wait) => wait.kind === 'money')) return 'waits for money';
   return hires === 0 ? 'waits' : `waits for ${hires}`;
 }
 
@@ -91,6 +94,7 @@ const RAN_OUT: Readonly<Record<Limit, string>> = {
   turns: 'out of turns',
   deadline: 'out of time',
   asked: 'wrapped up',
+  length: 'report cut',
 };
 
 function ranOut(contract: TreeContract): string {
@@ -107,7 +111,7 @@ export function refusalWords({ name, fields }: Refusal): string {
       return Number(fields['minimum']) > Number(fields['asked'])
         ? `needs ${satsUp(Number(fields['minimum']))} sat, offered ${satsDown(Number(fields['asked']))}`
         : `asks ${amount('asked')}, has ${amount('free')}`;
-    case 'may_not_hire':
+    case 'cant_hire':
       return 'can’t hire anyone';
     case 'self_hire':
       return 'can’t hire itself';

@@ -78,7 +78,7 @@ function outcome(value: unknown): Outcome {
   if (typeof value === 'string') return oneOf(value, 'done', 'failed', 'cancelled');
   const [name, limit] = variant(value);
   if (name !== 'exhausted') fail('an outcome');
-  return { exhausted: oneOf<Limit>(limit, 'purse', 'turns', 'deadline', 'asked') };
+  return { exhausted: oneOf<Limit>(limit, 'purse', 'turns', 'deadline', 'asked', 'length') };
 }
 
 function context(value: unknown): Brief['context'] {
@@ -106,7 +106,7 @@ function brief(value: unknown): Brief {
     fee: number(of['fee']),
     severance: number(of['severance']),
     context: context(of['context']),
-    closeWhen: oneOf(of['stay'], 'once', 'open') === 'once' ? 'final_text' : 'asked',
+    closeWhen: oneOf(of['close_when'], 'final_text', 'asked'),
   };
 }
 
@@ -119,6 +119,7 @@ function report(value: unknown): Report {
     text: text(words),
     output: optional(of['output'], text),
     accepted: oneOf(of['acceptance'], 'accepted', 'not_accepted') === 'accepted',
+    cut: of['cut'] === true,
     spent: number(of['spent']),
     change: number(of['change']),
     fee: number(of['fee']),
@@ -136,8 +137,12 @@ function stimulus(value: unknown): Stimulus {
       return { kind: name, to: path(fields(of)['to']), money: number(fields(of)['money']) };
     case 'hire':
       return { kind: name, agent: string(fields(of)['agent']), task: text(fields(of)['task']) };
+    case 'draw':
+      return { kind: name, least: number(fields(of)['least']) };
     case 'wrap_up':
     case 'cancel':
+    case 'refuse_draw':
+    case 'drop_hire':
       return { kind: name };
     default:
       return fail('a stimulus');
@@ -158,11 +163,13 @@ function ask(value: unknown): Ask {
       return { kind: name, what: text(of['what']) };
     case 'question': {
       const [matter, about] = variant(of['matter']);
-      const words = matter === 'words' ? text(about) : null;
+      const words = matter === 'text' ? text(about) : null;
       const tool = matter === 'approval' ? string(fields(about)['tool']) : null;
       if (words === null && tool === null) fail('the matter of a question');
       return { kind: name, to: oneOf(of['to'], 'hirer', 'owner'), text: words, tool };
     }
+    case 'draw':
+      return { kind: name, least: number(of['least']) };
     case 'tell':
       return { kind: name, to: path(of['to']), what: stimulus(of['what']) };
     default:
@@ -180,14 +187,13 @@ function answer(value: unknown): Answer {
     }
     case 'report':
       return { kind: name, report: report(of) };
-    case 'words':
-      return { kind: 'text', text: text(of) };
+    case 'text':
     case 'result':
     case 'failed_check':
     case 'failed':
       return { kind: name, text: text(of) };
     default:
-      return { kind: oneOf(name, 'passed', 'approved', 'denied', 'no_reply', 'delivered', 'gone', 'lost', 'aborted') };
+      return { kind: oneOf(name, 'passed', 'approved', 'denied', 'no_reply', 'met', 'not_met', 'delivered', 'gone', 'lost', 'aborted') };
   }
 }
 
@@ -204,7 +210,7 @@ function refusal(value: unknown): Refusal {
 
 function origin(value: unknown): Origin {
   const [name] = variant(value);
-  const known: readonly Origin[] = ['course', 'call', 'cascade', 'promise', 'outside'];
+  const known: readonly Origin[] = ['course', 'call', 'cascade', 'outside'];
   return known.find((origin) => origin === name) ?? 'unknown';
 }
 
@@ -222,8 +228,17 @@ function knownFact(name: string, inner: unknown): Fact {
     }
     case 'answered':
       return { kind: name, id: number(of['id']), answer: answer(of['answer']), cost: cost(of['cost']) };
-    case 'refused':
-      return { kind: name, why: refusal(of['why']), agent: optional(of['agent'], string) };
+    case 'queued': {
+      const offer = fields(of['offer']);
+      const [inherits] = variant(offer['inherit']);
+      const label = optional(offer['label'], text);
+      const named = { agent: string(offer['agent']), label, task: text(offer['task']) };
+      return { kind: name, ordinal: number(of['ordinal']), inherits: inherits === 'fork', ...named };
+    }
+    case 'refused': {
+      const ordinal = optional(of['ordinal'], number);
+      return { kind: name, why: refusal(of['why']), agent: optional(of['agent'], string), ordinal };
+    }
     case 'raised':
       return { kind: name, hire: number(of['hire']), by: number(of['by']) };
     case 'heard': {
@@ -298,12 +313,12 @@ function texts(value: unknown): Record<string, string> {
   return found;
 }
 
-/** The newest form of stored facts that this page reads. */
-const FORM_MAX = 2;
+/** The form of stored facts that this page reads. */
+const FORM = 3;
 
 function storedFact(id: string, data: Fields): HallEvent {
-  const isNewer = number(data['v']) > FORM_MAX;
-  const fact = readFact(data['fact'], isNewer ? () => fail('a fact of a newer form') : knownFact);
+  const isKnown = number(data['v']) === FORM;
+  const fact = readFact(data['fact'], isKnown ? knownFact : () => fail('a fact of another form'));
   return { kind: 'fact', id, contract: path(data['contract']), at: number(data['at']), fact, texts: texts(data['texts']) };
 }
 

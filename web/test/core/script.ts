@@ -27,7 +27,7 @@ export class Script {
 
   fact(contract: string, fact: unknown): this {
     this.#facts += 1;
-    const data = { v: 2, seq: this.#facts, contract, at: this.at, cause: 'tick', fact, texts: this.#texts };
+    const data = { v: 3, seq: this.#facts, contract, at: this.at, cause: 'tick', fact, texts: this.#texts };
     this.#texts = {};
     return this.#push('fact', data);
   }
@@ -52,7 +52,7 @@ export class Script {
   brief(path: string, more: object = {}): object {
     const [agent, task] = ['worker', this.text(`task of ${path}`, 'task')];
     const grant = { money: 1000, heads: 0, depth: 0, deadline: null };
-    const rest = { terms: [], adds: [], fee: 0, severance: 0, context: 'fresh', hiring: null, checks: [], stay: 'once' };
+    const rest = { terms: [], adds: [], fee: 0, severance: 0, context: 'fresh', hiring: null, checks: [], close_when: 'final_text' };
     return { path, agent, standing: 'listed', task, grant, ...rest, ...more };
   }
 
@@ -76,7 +76,7 @@ export class Script {
   }
 
   report(words: string, outcome: unknown = 'done', more: object = {}): object {
-    const rest = { unheeded: null, unheard: [], spent: 400, change: 600, fee: 0, heads: 0 };
+    const rest = { ignored_nudge: null, unheard: [], spent: 400, change: 600, fee: 0, reserved: 0, estimated: 0, heads: 0 };
     return { outcome, text: { final: this.text(words) }, output: null, acceptance: 'accepted', ...rest, ...more };
   }
 

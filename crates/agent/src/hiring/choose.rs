@@ -52,13 +52,18 @@ impl Team {
     }
 
     /// Finds an agent by name: first exactly as written, then ignoring case and dashes. The hirer itself is found, too, so that
-    /// it can't hire an ad-hoc specialist of its own name.
+    /// it can't hire an ad-hoc specialist of its own name. A hirer that is itself ad-hoc comes last: it can have the name of a
+    /// member of its team, in another case or with other dashes.
     fn named(&self, asked: &str) -> Option<&Worker> {
-        let known = || self.workers.iter().chain([&self.own]).map(AsRef::as_ref);
         let normalized = normal(asked);
-        known()
-            .find(|worker: &&Worker| worker.name.as_str() == asked)
-            .or_else(|| known().find(|worker| normal(worker.name.as_str()) == normalized))
+        let exactly = |worker: &&Worker| worker.name.as_str() == asked;
+        let roughly = |worker: &&Worker| normal(worker.name.as_str()) == normalized;
+        let members = || self.workers.iter().map(AsRef::as_ref);
+        let own = || std::iter::once(self.own.as_ref());
+        match self.standing {
+            Standing::Listed => members().chain(own()).find(exactly).or_else(|| members().chain(own()).find(roughly)),
+            Standing::AdHoc => members().find(exactly).or_else(|| members().chain(own()).find(roughly)),
+        }
     }
 
     fn specialist(&self, asked: &str, by: By) -> Option<&Worker> {
@@ -80,7 +85,8 @@ impl Team {
 
     /// Returns the agents of the team other than the agent itself.
     pub fn others(&self) -> impl Iterator<Item = &Worker> {
-        self.workers.iter().map(AsRef::as_ref).filter(|worker: &&Worker| worker.name != self.own.name)
+        let is_own = |worker: &Worker| self.standing == Standing::Listed && worker.name == self.own.name;
+        self.workers.iter().map(AsRef::as_ref).filter(move |worker: &&Worker| !is_own(worker))
     }
 }
 

@@ -69,6 +69,7 @@ impl<'a> Order<'a> {
             severance: worker.severance,
             model_slot: model_slot.map_or(0, |(number, _)| number),
             tariff: model_slot.map_or(worker.tariff, |(_, tariff)| tariff),
+            same_model: has_same_model(worker, model_slot.map(|(number, _)| number), team, hirer),
             turns_max: worker.turns_max,
             opening_bytes: opening_bytes(worker, inherit, of, hirer)
                 + checks::described(&checks::read(team.checks.iter().map(|(what, _)| what.says.as_str()))).len() as u64,
@@ -96,6 +97,13 @@ impl Team {
         let order = Order { budget, ..Order::new(Choice::of(worker), task, Mode::Background) };
         Some((order.offer(self, hirer, redactor, &mut texts), texts))
     }
+}
+
+/// Whether a hire has its hirer's model, so that both count tokens alike.
+fn has_same_model(worker: &Worker, asked_for: Option<u16>, team: &Team, hirer: &Brief) -> bool {
+    let own = |slot: u16, worker: &Worker| if slot > 0 { slot } else { worker.model_slot };
+    let (hire, hirer) = (own(asked_for.unwrap_or(0), worker), own(hirer.model_slot, &team.own));
+    hire > 0 && hire == hirer
 }
 
 /// Whether a hire can earn its agent's fee. A fork and an ad-hoc specialist are not the agent that the fee belongs to. Real money

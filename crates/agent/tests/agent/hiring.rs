@@ -4,6 +4,7 @@ mod data;
 mod read;
 mod shown;
 mod tools;
+mod usage;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -64,6 +65,7 @@ fn text(kind: TextKind, says: &str) -> Text {
 
 fn worker(name: &str, description: &str, specialties: &[&str]) -> Worker {
     Worker {
+        model_slot: 0,
         name: agent(name),
         description: description.to_owned(),
         specialties: specialties.iter().map(|specialty| (*specialty).to_owned()).collect(),
@@ -96,6 +98,7 @@ fn team(dialect: Dialect, mode: DelegationMode) -> Team {
         workers,
         ad_hoc: None,
         own: Arc::new(worker("boss", "", &[])),
+        standing: Standing::Listed,
         checks: Vec::new(),
     }
 }
@@ -125,12 +128,15 @@ fn runtime_with(
         window: 100_000,
         price: Arc::new(|_| Msat::ZERO),
         redactor: redactor(),
+        counts: Arc::default(),
     }
 }
 
 fn brief() -> Brief {
     let task = text(TextKind::Task, TASK);
     Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(1),
         agent: agent("boss"),
@@ -164,7 +170,7 @@ fn said(words: Option<&str>, calls: &[(&str, Value)]) -> Reply {
         arguments: Ok(arguments.clone()),
     };
     let calls = calls.iter().enumerate().map(call).collect();
-    Reply { wire: Wire::Inside, raw: json!({}), words: words.map(str::to_owned), calls, stop: Stop::End }
+    Reply { wire: Wire::Inside, raw: json!({}), words: words.map(str::to_owned), calls, stop: Stop::End, part: None }
 }
 
 /// Asks the runtime's model after these facts. Returns the reply as the kernel gets it, and the texts.
@@ -172,10 +178,10 @@ fn ask(runtime: &AgentRuntime, facts: &[Fact], turn: Turn) -> (guildhall_kernel:
     let task = text(TextKind::Task, TASK);
     let texts = TextCache(BTreeMap::from([(task.of, task.says)]));
     let upto = u32::try_from(facts.len()).unwrap();
-    let request = Request { upto, hears: Vec::new(), tokens: 1000, max_tokens: 100, turn };
+    let request = Request { upto, hears: Vec::new(), tokens: 1000, max_tokens: 100, turn, cut: false };
     let key = AskKey { contract: Path::root(1), ask: AskId(1) };
     let history = History { before: &[], root_task: None, facts, texts: &texts };
-    let status = Status { money: sat(900), turns: 9, hiring: None, time: None };
+    let status = Status { money: sat(900), turns: 9, hiring: None, time: None, may_draw: false };
     let mut asked = Box::pin(runtime.ask(key, &request, history, &status, &|_| {}, &|| NOW));
     let Poll::Ready(arrival) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         panic!("the model replies immediately")

@@ -48,7 +48,7 @@ fn calls(calls: &[(&str, &str, Value)]) -> Attempt {
 fn replies(words: Option<&str>, calls: Vec<RawCall>) -> Attempt {
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = words.map(str::to_owned);
-    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
+    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop, part: None };
     Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: 100, output: 10, ..Usage::default() }) }
 }
 
@@ -72,7 +72,8 @@ impl Tool for Echo {
     }
 
     fn call<'a>(&'a self, _: &'a AskKey, arguments: &'a Value) -> Task<'a, ToolResult> {
-        Box::pin(async move { ToolResult::done(arguments["say"].as_str().unwrap_or("nothing").to_owned()) })
+        let times = arguments["times"].as_u64().map_or(1, |times| usize::try_from(times).unwrap());
+        Box::pin(async move { ToolResult::done(arguments["say"].as_str().unwrap_or("nothing").repeat(times)) })
     }
 }
 
@@ -144,7 +145,9 @@ impl Engine for Memory {
                     ToolContext { facts: &self.facts, board: &[], waits: &BTreeMap::new(), texts: &self.texts };
                 self.runtime.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
             }
-            Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("not in these tests"),
+            Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {
+                panic!("not in these tests")
+            }
         };
         self.texts.0.extend(texts.into_iter().map(|Text { of, says }| (of, says)));
         Ok(input)
@@ -164,8 +167,11 @@ fn work(money: u64, replies: Vec<Attempt>) -> (Report, Vec<Prompt>, Memory) {
         window: 1000,
         price: Arc::new(|usage| Msat::from_sat(usage.output).unwrap()),
         redactor,
+        counts: Arc::default(),
     };
     let brief = Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),
@@ -312,7 +318,7 @@ fn a_reply_that_broke_off_is_asked_for_again_and_charged_at_its_hold() {
     let (report, _, engine) = work(1000, vec![broken, says("there")]);
     assert_eq!(text_of(&report, &engine), "there");
     assert_eq!(report.spent, Msat::from_sat(10 + 10).unwrap());
-    assert_eq!((report.reserved, report.estimated), (Some(Msat::from_sat(10).unwrap()), Some(Msat::ZERO)));
+    assert_eq!((report.reserved, report.estimated), (Msat::from_sat(10).unwrap(), Msat::ZERO));
 }
 
 #[test]
@@ -326,14 +332,14 @@ fn a_reply_without_usage_is_estimated_and_a_second_one_with_usage_is_not() {
     // Each byte of the reply {"words":null} counts as one token, which costs one sat.
     let (bytes, counted) = (Msat::from_sat(14).unwrap(), Msat::from_sat(10).unwrap());
     assert_eq!(costs.collect::<Vec<_>>(), [Cost::Estimated(bytes), Cost::Known(counted)]);
-    assert_eq!((report.estimated, report.reserved), (Some(counted), Some(Msat::ZERO)), "at most the hold");
+    assert_eq!((report.estimated, report.reserved), (counted, Msat::ZERO), "at most the hold");
 }
 
 #[test]
 fn three_lost_replies_in_a_row_end_the_contract_with_the_reason() {
     let lost = || fails(ModelError::Broken { provider: "test".to_owned(), why: "HTTP 502: Bad gateway".to_owned() });
     let (report, _, engine) = work(1000, vec![lost(), lost(), lost()]);
-    assert_eq!((report.outcome, report.reserved), (Outcome::Failed, Some(Msat::from_sat(30).unwrap())));
+    assert_eq!((report.outcome, report.reserved), (Outcome::Failed, Msat::from_sat(30).unwrap()));
     assert_eq!(
         text_of(&report, &engine),
         "did not get a complete reply from test: HTTP 502: Bad gateway, 3 times in a row; each may have been billed"
@@ -358,7 +364,7 @@ fn a_purse_that_runs_dry_pays_for_one_last_report_without_tools() {
     let last = shown.last().unwrap();
     assert_eq!(last.opening.tools(), []);
     assert!(
-        drawn(last).ends_with("Report what you found, in full sentences, and say what is missing."),
+        drawn(last).ends_with("Report what you found, in full sentences, and say what is missing. Write at most 100 tokens, about 75 words."),
         "{}",
         drawn(last)
     );
@@ -368,7 +374,7 @@ fn a_purse_that_runs_dry_pays_for_one_last_report_without_tools() {
 fn older_results_are_left_out_before_the_window_is_full_and_stay_in_the_journal() {
     let long = "x".repeat(400);
     let full = |n: u32, input| {
-        let mut attempt = calls(&[(&format!("call-{n}"), "echo", json!({"say": long}))]);
+        let mut attempt = calls(&[(&format!("call-{n}"), "echo", json!({"say": "x", "times": 400}))]);
         attempt.usage = Reported::Whole(Usage { input, output: 1, ..Usage::default() });
         attempt
     };
@@ -385,7 +391,7 @@ fn too_long() -> Attempt {
 }
 
 fn echoes(n: u32, bytes: usize) -> Attempt {
-    calls(&[(&format!("call-{n}"), "echo", json!({"say": n.to_string().repeat(bytes)}))])
+    calls(&[(&format!("call-{n}"), "echo", json!({"say": n.to_string(), "times": bytes}))])
 }
 
 #[test]
@@ -441,8 +447,8 @@ fn each_request_has_a_status_except_the_last() {
 
 #[test]
 fn a_report_of_far_too_few_tokens_lowers_no_later_hold() {
-    // Each reply reports 100 tokens. The second request has more than 3000 bytes.
-    let (_, _, engine) = work(100_000, vec![echoes(1, 3000), echoes(2, 1), says("done")]);
+    // Each reply reports 100 tokens. The second and the third request have more than 3000 bytes.
+    let (_, _, engine) = work(100_000, vec![echoes(1, 3000), echoes(2, 3000), says("done")]);
     let said = |fact: &Fact| {
         if let Fact::Answered { answer: Answer::Said(said), .. } = fact { Some(said.input_tokens) } else { None }
     };

@@ -2,7 +2,7 @@
 
 use guildhall::kernel::{AgentName, AskId, AskKey, Msat, Outcome, Path, PayeeName, Tokens};
 use guildhall::providers::Usd;
-use guildhall::{Charges, EarnedFee, Lack, Line, Overrun};
+use guildhall::{Charges, EarnedFee, Lack, Line, Overrun, UsageWarning};
 use serde::Serialize;
 
 use super::Sheet;
@@ -20,6 +20,8 @@ pub(crate) struct BillJson<'a> {
     estimated: Amount,
     reserved: Amount,
     overrun: Amount,
+    /// The providers whose usage reports can't be right. Their calls are charged by size, which is part of `estimated`.
+    usage_warnings: Vec<UsageWarning>,
     credited: Amount,
     /// The part of `used` that is fees, and who earned it.
     fees: Amount,
@@ -114,6 +116,7 @@ impl Sheet<'_> {
             estimated: self.amount(all.estimated),
             reserved: self.amount(all.reserved),
             overrun: self.amount(self.bill.overrun()),
+            usage_warnings: self.bill.usage_warnings(),
             credited: self.amount(self.credited),
             fees: self.amount(self.bill.fee_total()),
             earned: self.bill.fees().into_iter().map(|fee| self.earned(fee)).collect(),

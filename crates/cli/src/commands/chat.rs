@@ -24,7 +24,7 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     };
     note(&format!("session {}; type /exit to end the conversation, /help to list the other commands", running.id()));
     note_transcripts(&running);
-    Watch::new(prepared.hall, running, watch, signals).with(Some(Talk::new(lines))).until_the_end().await
+    Watch::new(prepared.hall, running, watch, signals).await?.with(Some(Talk::new(lines))).until_the_end().await
 }
 
 /// Prints that a command is unknown.

@@ -26,6 +26,14 @@ pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure>
             note(&format!("{agent} is hired with {}; its report goes to the hirer", sats(money)));
             Ok(Exit::Done)
         }
+        OrderedHire::WaitsForMoney { contract } => {
+            out(&format!("{id}/{contract}"))?;
+            note(&format!(
+                "{agent} waits for money and begins when other work returns enough; its report goes to the hirer. To begin now, \
+                 run: guildhall topup {id} AMOUNT"
+            ));
+            Ok(Exit::Done)
+        }
         OrderedHire::Refused(why) => Err(Failure::refused(format!("{agent} is not hired: {why}. Nothing was spent"))),
         OrderedHire::Waits(Some(holder)) => {
             note(&format!(

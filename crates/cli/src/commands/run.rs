@@ -39,7 +39,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     };
     note(&format!("session {}", running.id()));
     note_transcripts(&running);
-    Watch::new(prepared.hall, running, watch, signals).until_the_end().await
+    Watch::new(prepared.hall, running, watch, signals).await?.until_the_end().await
 }
 
 /// Resumes interrupted work.
@@ -62,7 +62,7 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
         CloseWhen::FinalText => None,
         CloseWhen::Asked => Some(Talk::new(Lines::read(&world.paths.history)?)),
     };
-    Watch::new(hall, running, args.watch, signals).with(talk).after(&before).await.until_the_end().await
+    Watch::new(hall, running, args.watch, signals).await?.with(talk).after(&before).await.until_the_end().await
 }
 
 /// Starts work. `None` if a signal came before the work began: the wallet may let the person wait.

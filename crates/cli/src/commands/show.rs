@@ -71,7 +71,8 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "facts": if args.facts { json!(facts.collect::<Vec<_>>()) } else { Value::Null },
         }))?,
         Output::Text => {
-            let mut live = Live::in_full(hall.clone(), view.root.as_ref().and_then(|root| root.setup.token_limit()));
+            let tokens = view.root.as_ref().and_then(|root| root.setup.token_limit());
+            let mut live = Live::in_full(hall.clone(), tokens, hall.usage_warnings(&id).await?);
             // Each fact updates the names of the contracts, also facts whose lines are not printed.
             for fact in all.iter().filter(|_| args.facts) {
                 let lines = live.lines(fact).await;
@@ -249,10 +250,28 @@ fn earlier(view: &View) -> Vec<String> {
     lines
 }
 
-/// The bill of the shown contracts. If the settings can't be read, the models are unknown, and dollars use the current rate.
-fn sheet<'a>(view: &'a View, shown: &Shown<'_>, current: &'a DatedRate) -> Option<Sheet<'a>> {
+/// The bill of the newest work of a session, without names.
+pub(crate) fn whole_sheet<'a>(view: &'a View, current: &'a DatedRate) -> Option<Sheet<'a>> {
     let request = view.request.as_ref()?;
     let staffing = view.root.as_ref().map(|root| &root.setup.staffing);
+    Some(Sheet {
+        bill: Cow::Borrowed(&view.bill),
+        names: BTreeMap::new(),
+        rate: staffing.map_or(current, |staffing| &staffing.rate),
+        model: staffing.map_or("unknown", |staffing| staffing.model()),
+        money: Money::from(&view.kind),
+        granted: view.bill.lines.first().map_or(request.granted, |line| line.granted),
+        out_of_tokens: view.out_of_tokens,
+        session: &view.row.id,
+        credited: view.credited,
+        head: &view.head,
+        violations: &view.violations,
+    })
+}
+
+/// The bill of the shown contracts. If the settings can't be read, the models are unknown, and dollars use the current rate.
+fn sheet<'a>(view: &'a View, shown: &Shown<'_>, current: &'a DatedRate) -> Option<Sheet<'a>> {
+    let whole = whole_sheet(view, current)?;
     let lines = view.bill.lines.iter().filter(|line| shown.includes(&line.contract)).cloned().collect();
     let bill = Bill { lines };
     let granted = bill.lines.iter().find(|line| line.contract == shown.path).map(|line| line.granted);
@@ -263,14 +282,8 @@ fn sheet<'a>(view: &'a View, shown: &Shown<'_>, current: &'a DatedRate) -> Optio
     Some(Sheet {
         bill: Cow::Owned(bill),
         names: shown.names.clone(),
-        rate: staffing.map_or(current, |staffing| &staffing.rate),
-        model: staffing.map_or("unknown", |staffing| staffing.model()),
-        money: Money::from(&view.kind),
-        granted: granted.unwrap_or(request.granted),
-        out_of_tokens: view.out_of_tokens,
-        session: &view.row.id,
-        credited: if shown.is_named { Msat::ZERO } else { view.credited },
-        head: &view.head,
-        violations: &view.violations,
+        granted: granted.unwrap_or(whole.granted),
+        credited: if shown.is_named { Msat::ZERO } else { whole.credited },
+        ..whole
     })
 }

@@ -12,22 +12,24 @@ use crate::print::{WARN, note, say_in};
 use crate::session_ref::TargetRef;
 use crate::world::World;
 
-/// Orders a session, or a contract of it, to end.
+/// Ends a session that no process runs. Otherwise orders a session, or a contract of it, to end.
 pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure> {
     let hall = world.hall(here()?)?;
     let how = if args.wrap_up { Ending::WrapUp } else { Ending::Cancel };
     let session = args.id.session.find(&hall).await?;
     let holder = match args.id.contract {
-        None if hall.end_unreadable(&session).await? => {
-            note(&format!(
-                "session {session} could not continue and has ended. To see its bill, run: guildhall show {session}"
-            ));
+        None if hall.end_here(&session, how).await? => {
+            note(&format!("session {session} has ended. To see its bill, run: guildhall show {session}"));
             return Ok(Exit::Done);
         }
         None => hall.end(&session, how).await?,
         Some(contract) => hall.instruct(&session, &contract, Instruction::End(how)).await?,
     };
-    Ok(delivered("the order to end", &session, holder))
+    let exit = delivered("the order to end", &session, holder.as_ref());
+    if holder.is_none() {
+        note(&format!("to end the session now, without a last report, run: guildhall stop {session}"));
+    }
+    Ok(exit)
 }
 
 /// Sends a message to an agent at work.
@@ -38,7 +40,7 @@ pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Fa
     let hall = world.hall(here()?)?;
     let (id, to) = contract(&hall, args.to).await?;
     let holder = hall.instruct(&id, &to, Instruction::Message(args.text)).await?;
-    Ok(delivered("the message", &id, holder))
+    Ok(delivered("the message", &id, holder.as_ref()))
 }
 
 /// Gives a contract at work more money.
@@ -57,7 +59,7 @@ pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failur
         ToppedUp::StaysInSession { root } => say_in(WARN, &late(id, &root, &amount)),
         ToppedUp::Waits(holder) => {
             note(&format!("{amount} more for contract {to} of session {id}"));
-            return Ok(delivered("the money", id, holder));
+            return Ok(delivered("the money", id, holder.as_ref()));
         }
     }
     Ok(Exit::Done)
@@ -78,7 +80,7 @@ async fn contract(hall: &Hall, to: TargetRef) -> Result<(SessionId, Path), Failu
     Ok((session, contract))
 }
 
-fn delivered(what: &str, id: &SessionId, holder: Option<Holder>) -> Exit {
+fn delivered(what: &str, id: &SessionId, holder: Option<&Holder>) -> Exit {
     match holder {
         Some(holder) => note(&format!("{what} was delivered to session {id}, which runs in process {}", holder.pid)),
         None => note(&format!(

@@ -139,6 +139,7 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
         Outcome::Exhausted(Limit::Purse) => "out of money",
         Outcome::Exhausted(Limit::Turns) => "out of turns",
         Outcome::Exhausted(Limit::Deadline) => "out of time",
+        Outcome::Exhausted(Limit::Length) => "cut: the report was too long to be finished",
         Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
             Some(limit) => return format!("out of tokens (limit {limit})"),
             None => "stopped early (told to wrap up)",

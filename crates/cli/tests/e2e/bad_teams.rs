@@ -36,7 +36,10 @@ fn check(file: &str, content: &[u8], line: u32, words: &str) {
 fn refused(house: &House, more: &[&str], words: &[&str]) {
     let ended = house.run(more).expect(2);
     assert_has(&ended.stderr, words);
-    assert_eq!((ended.stdout.as_str(), ended.stderr.trim_end().lines().count()), ("", 1), "{}", ended.stderr);
+    assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+    let result = ended.json();
+    assert_eq!((result.as_object().unwrap().len(), &result["exit_code"]), (2, &json!(2)), "{result:#}");
+    assert_has(result["failure"].as_str().unwrap(), words);
     assert_eq!(house.requests().len(), 0);
     assert_eq!(house.guildhall(&["ls", "--output", "json"]).expect(0).json(), json!([]));
 }

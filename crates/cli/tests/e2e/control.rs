@@ -88,7 +88,10 @@ fn ctrl_c_twice_stops_immediately_and_resume_finishes() {
             running.told("Ctrl-C again");
             running.interrupt();
             let ended = running.end().expect(130).says(&format!("guildhall resume {id}"));
-            assert_eq!(ended.stdout, "", "{wire:?}: there is no result yet");
+            let result = ended.json();
+            let so_far = (&result["outcome"], &result["answer"], &result["exit_code"]);
+            assert_eq!(so_far, (&Value::Null, &Value::Null, &json!(130)), "{wire:?}: there is no result yet");
+            assert_has(result["failure"].as_str().unwrap(), &[&format!("guildhall resume {id}")]);
             assert_eq!(house.show(&id)["state"], "interrupted: resume", "{wire:?}: nothing closed");
             let result = house.guildhall(&["resume", &id, "--output", "json"]).json();
             let answer = result["answer"].as_str().unwrap();
@@ -138,16 +141,20 @@ fn an_order_to_a_session_that_no_process_runs_waits_for_the_resume() {
     for wire in WIRES {
         let house = House::new(
             wire,
-            &json!([{"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])}, {"then": "stall"}]),
+            &json!([
+                {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
+                {"when": {"has_tool_result": false}, "then": reads(&["notes.txt"])},
+                {"then": "stall"},
+            ]),
         );
         let running = house.start(&[]);
         let id = running.session();
         wait_for("the second request", || (house.requests().len() == 2).then_some(()));
         running.kill();
-        house.guildhall(&["stop", &id]).expect(0).says(&format!("guildhall resume {id}"));
-        let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(1).json();
-        assert_eq!(result["outcome"], "cancelled", "{wire:?}");
-        assert_eq!(house.peer.executions(), 1, "{wire:?}");
+        let ordered = house.guildhall(&["stop", "--wrap-up", &id]).expect(0);
+        ordered.says(&format!("guildhall resume {id}")).says(&format!("guildhall stop {id}"));
+        let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(130).json();
+        assert_eq!((answer(&result), &result["outcome"]), ("This far: Tuesday.", &json!({"exhausted": "asked"})));
     }
 }
 

@@ -517,9 +517,8 @@ fn a_hire_on_another_model_keeps_that_model_after_a_kill() {
         let id = running.session();
         until_asked(&house, "ada", 1);
         running.kill();
-        // The number of the model is stored under the name that it had in the first release.
         let opened = facts(&house, &id, "opened");
-        assert!(opened.iter().any(|(path, brief)| path == "1.1" && brief["chair"].is_u64()), "{opened:?}");
+        assert!(opened.iter().any(|(path, brief)| path == "1.1" && brief["model_slot"].is_u64()), "{opened:?}");
         let shown = house.guildhall(&["show", &id]).expect(0).stdout;
         assert_has(&shown, &["held for call 1.1#1, which has no answer yet", "), held "]);
         house.guildhall(&["resume", &id]).expect(0);

@@ -17,7 +17,7 @@ const SHARES: usize = 3;
 fn rules() -> Value {
     let reply = |mut reply: Value, input: u64| {
         reply["pace"] = json!({"headers_ms": 15, "first_ms": 15});
-        reply["usage"] = json!({"input": input, "output": 20});
+        reply["usage"] = json!({"input": 500 + input, "output": 20});
         json!({"reply": reply})
     };
     let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "name": name, "arguments": arguments});

@@ -133,7 +133,7 @@ fn a_foreign_or_damaged_journal_is_not_changed() {
     assert_untouched(&other, &foreign, "another program");
     let mut newer = ours.clone();
     newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
-    assert_untouched(&other, &newer, "newer guildhall");
+    assert_untouched(&other, &newer, "has journal format");
     let mut torn = ours;
     torn[100..].fill(0xa5);
     assert_untouched(&other, &torn, "damaged");

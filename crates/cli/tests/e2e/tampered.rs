@@ -1,5 +1,6 @@
 //! A journal that was changed by another program, that lost a part, or that is read-only.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -8,6 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::crew::assert_has;
 use crate::house::{Ended, House, Running, Wire, says, wait_for};
 
 /// A user that owns no files.
@@ -57,7 +59,12 @@ fn a_forged_session_is_neither_shown_nor_continued() {
         for command in commands(&forged) {
             let ended = house.guildhall(&command).expect(1).says(&format!("{forged} is damaged at {place}"));
             let ended = ended.says(&format!("guildhall verify {forged}"));
-            assert_eq!(ended.stdout, "", "{sql}: {command:?}");
+            if command.contains(&"json") {
+                let failed = ended.json();
+                assert_eq!((&failed["exit_code"], &failed["bill"]), (&json!(1), &Value::Null), "{sql}: {command:?}");
+            } else {
+                assert_eq!(ended.stdout, "", "{sql}: {command:?}");
+            }
         }
         house.guildhall(&["verify", &forged]).expect(1).says(&format!("{forged}: "));
         let listed = house.guildhall(&["ls", "--output", "json"]).expect(7).json();
@@ -67,6 +74,48 @@ fn a_forged_session_is_neither_shown_nor_continued() {
     }
     assert_eq!(house.requests().len(), 2, "no more requests");
     house.guildhall(&["verify"]).expect(0);
+}
+
+/// Returns every file below a directory with its contents.
+fn files_below(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for path in dir.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_journal_of_another_form_is_refused_with_one_line_and_not_changed() {
+    let house = House::new(Wire::Anthropic, &answering());
+    let id = session(&house, "When?");
+    house.tamper("PRAGMA user_version = 5");
+    let before = files_below(house.home());
+    let others = [vec!["run", "When?", "--yes"], vec!["ls"], vec!["verify"], vec!["stop", &id]];
+    for command in commands(&id).into_iter().chain(others) {
+        let ended = house.guildhall(&command).expect(1);
+        let line = ended.stderr.trim_end();
+        let what = format!(
+            "{} has journal format 5, but this guildhall reads only journal format ",
+            house.journal().display()
+        );
+        assert!(
+            line.contains(&what) && line.contains("Nothing was changed") && !line.contains('\n'),
+            "{command:?}: {line}"
+        );
+        if command.contains(&"json") {
+            assert_has(ended.json()["failure"].as_str().unwrap(), &[&what]);
+        } else {
+            assert_eq!(ended.stdout, "", "{command:?}");
+        }
+        assert!(files_below(house.home()) == before, "{command:?} changed a file");
+    }
+    assert_eq!(house.requests().len(), 1, "no more requests");
 }
 
 #[test]

@@ -57,16 +57,13 @@ fn a_hundred_parallel_hires_never_exceed_the_budget() {
         let house = staffed(house, &[("lead", &hires(&["ada"])), ("ada", "")]);
         let result = run(&house, "Look everywhere.", &["--budget", "3000sat"]);
         let lines = result["bill"]["contracts"].as_array().unwrap();
-        let granted: u64 = lines[1..].iter().map(|line| msat(&line["granted"])).sum();
-        assert!(granted < 3_000_000, "{granted} for {} hires", lines.len() - 1);
         assert!(msat(&result["bill"]["charged"]) <= 3_000_000);
         let prompt = shown(&house, "lead").swap_remove(1);
         let (reports, refusals) = (prompt.matches("<sub-agent-complete").count(), prompt.matches("refused: ").count());
         assert_eq!((reports, reports + refusals), (lines.len() - 1, 100), "{wire:?}: each call is answered");
-        match budget {
-            Some(_) => assert!(reports >= 40 && refusals > 0, "{reports} reports"),
-            None => assert_eq!(reports, 100),
-        }
+        assert_eq!(reports, 100, "{wire:?}");
+        // The grants of hires at work together never exceed the budget, however often the same money is granted.
+        house.guildhall(&["verify"]).expect(0);
     }
 }
 

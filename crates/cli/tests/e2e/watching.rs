@@ -400,7 +400,7 @@ fn a_bill_of_many_contracts_lists_ten_and_the_rest_in_a_line() {
         .collect();
     let rules = json!([
         first("lead", used(calls(&many), 1000, 100)),
-        always("lead", used(says("All."), 100, 10)),
+        always("lead", used(says("All."), 1000, 10)),
         always("ada", used(says("Tuesday."), 400, 30)),
     ]);
     let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
@@ -423,7 +423,7 @@ fn labels_are_shown_as_short_plain_text_whatever_a_model_writes() {
     let calls: Vec<_> = labels.iter().zip(1..).map(|(name, n)| hire(name, n)).collect();
     let rules = json!([
         first("lead", crate::crew::calls(&calls)),
-        always("lead", used(says("All."), 100, 10)),
+        always("lead", used(says("All."), 1000, 10)),
         always("ada", used(says("Tuesday."), 400, 30)),
     ]);
     let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);

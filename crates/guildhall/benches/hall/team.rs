@@ -134,7 +134,7 @@ impl Script {
         let calls: Vec<RawCall> = self.hires(prompt).map(call).collect();
         let words = calls.is_empty().then(|| "It is in order.".to_owned());
         let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
-        Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop }
+        Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop, part: None }
     }
 }
 

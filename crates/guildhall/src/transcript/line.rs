@@ -15,8 +15,7 @@ use crate::opening::StoredOpening;
 const VERSION: &str = "1";
 
 /// What the first line says if the system prompt is missing.
-const NO_OPENING: &str =
-    "The system prompt and the tools of this contract are not stored: an older version of guildhall ran it.";
+const NO_OPENING: &str = "The system prompt and the tools of this contract are not stored.";
 
 /// The fields of a line that do not depend on its place.
 pub(super) struct Line {
@@ -44,7 +43,7 @@ impl Line {
         Line { part: 1, fields, has_whole_reply: false }
     }
 
-    /// The first line of a contract: the system prompt and the tools, which older versions did not store.
+    /// The first line of a contract: the system prompt and the tools.
     pub(super) fn opening(
         session: &SessionId,
         brief: &Brief,
@@ -85,6 +84,7 @@ impl Line {
             Stop::End => "end_turn",
             Stop::Calls => "tool_use",
             Stop::Length => "max_tokens",
+            Stop::Window => "model_context_window_exceeded",
             Stop::Refusal => "refusal",
         };
         let message = json!({
@@ -182,8 +182,9 @@ fn summary(fact: &Fact) -> String {
         Fact::Opened(brief) => format!("{} begins with {}", brief.agent, sats(brief.grant.money)),
         Fact::Asked { id, ask, hold, .. } => format!("ask {id}: {}; {} held", asked(ask), sats(hold.money)),
         Fact::Answered { id, answer, cost } => format!("ask {id} answered: {}; {}", answered(answer), paid(*cost)),
+        Fact::Queued { ordinal, offer, .. } => format!("hire {ordinal} ({}) waits for money", offer.agent),
         Fact::Refused { why, .. } => format!("refused: {why}"),
-        Fact::Raised { hire, by } => format!("the hire of ask {hire} gets {} more", sats(*by)),
+        Fact::Raised { hire, by, .. } => format!("the hire of ask {hire} gets {} more", sats(*by)),
         Fact::Heard { stimulus, .. } => format!("heard: {}", heard(stimulus)),
         Fact::Waiting { on, .. } if on.len() == 1 => "waits for 1 hire".to_owned(),
         Fact::Waiting { on, .. } => format!("waits for {} hires", on.len()),
@@ -202,15 +203,12 @@ fn sats(amount: Msat) -> String {
     amount.to_string().replace("sat", " sat")
 }
 
-/// What a report charges, by how much is known about it. Reports of the first release do not say how much is known.
+/// What a report charges, by how much is known about it.
 fn charged(report: &Report) -> String {
-    let (Some(reserved), Some(estimated)) = (report.reserved, report.estimated) else {
-        return format!("{} charged", sats(report.spent));
-    };
-    let used =
-        Msat::capped(u128::from(report.spent.get().saturating_sub(reserved.get()).saturating_sub(estimated.get())));
-    let also = [("estimated", estimated), ("reserved", reserved)].into_iter().filter(|(_, part)| *part > Msat::ZERO);
-    also.fold(format!("{} used", sats(used)), |said, (what, part)| format!("{said}, {} {what}", sats(part)))
+    let also = [("estimated", report.estimated), ("reserved", report.reserved)]
+        .into_iter()
+        .filter(|(_, part)| *part > Msat::ZERO);
+    also.fold(format!("{} used", sats(report.used())), |said, (what, part)| format!("{said}, {} {what}", sats(part)))
 }
 
 fn ended(outcome: Outcome) -> &'static str {
@@ -220,6 +218,7 @@ fn ended(outcome: Outcome) -> &'static str {
         Outcome::Exhausted(Limit::Turns) => "out of turns",
         Outcome::Exhausted(Limit::Deadline) => "out of time",
         Outcome::Exhausted(Limit::Asked) => "told to wrap up",
+        Outcome::Exhausted(Limit::Length) => "the reply was too long",
         Outcome::Failed => "failed",
         Outcome::Cancelled => "cancelled",
     }
@@ -241,6 +240,7 @@ fn asked(ask: &Ask) -> String {
         Ask::Hire { brief, .. } => format!("hire {} as {}", brief.agent, brief.path),
         Ask::Check(_) => "check of the report".to_owned(),
         Ask::Question { .. } => "question".to_owned(),
+        Ask::Draw { least } => format!("{} more from the hirer", sats(*least)),
         Ask::Tell { to, what } => format!("to {to}: {}", heard(what)),
     }
 }
@@ -256,6 +256,8 @@ fn answered(answer: &Answer) -> &'static str {
         Answer::Approved => "approved",
         Answer::Denied => "not approved",
         Answer::NoReply => "no reply in time",
+        Answer::Met => "the money is there",
+        Answer::NotMet => "no more money",
         Answer::Delivered => "delivered",
         Answer::Gone => "the receiver has closed",
         Answer::Lost => "lost",
@@ -276,7 +278,10 @@ fn heard(stimulus: &Stimulus) -> String {
     match stimulus {
         Stimulus::Message(_) => "message".to_owned(),
         Stimulus::Question(_) => "question".to_owned(),
-        Stimulus::TopUp { to, money } => format!("{} more for {to}", sats(*money)),
+        Stimulus::TopUp { to, money, .. } => format!("{} more for {to}", sats(*money)),
+        Stimulus::Draw { least } => format!("a hire needs {} more", sats(*least)),
+        Stimulus::RefuseDraw { .. } => "no more money".to_owned(),
+        Stimulus::DropHire { ordinal } => format!("stop hire {ordinal} before it begins"),
         Stimulus::Hire(offer) => format!("hire {}", offer.agent),
         Stimulus::WrapUp => "wrap up".to_owned(),
         Stimulus::Cancel => "cancel".to_owned(),
@@ -347,13 +352,14 @@ mod tests {
                 reserved,
                 estimated,
                 heads: Heads(0),
+                cut: false,
+                tokens: 0,
             }))
         };
-        let whole = summary(&report(Some(msat(10_000)), Some(msat(844))));
+        let whole = summary(&report(msat(10_000), msat(844)));
         assert_eq!(whole, "closed: told to wrap up; 6 sat used, 0.844 sat estimated, 10 sat reserved, 1 sat returned");
-        let used = summary(&report(Some(Msat::ZERO), Some(Msat::ZERO)));
+        let used = summary(&report(Msat::ZERO, Msat::ZERO));
         assert_eq!(used, "closed: told to wrap up; 16.844 sat used, 1 sat returned");
-        assert_eq!(summary(&report(None, None)), "closed: told to wrap up; 16.844 sat charged, 1 sat returned");
         assert_eq!(summary(&Fact::Nudged(Nudge::FixReport)), "reminded: the report failed a check");
         assert_eq!(summary(&Fact::Closing(Outcome::Exhausted(Limit::Purse))), "makes its last report: out of money");
     }

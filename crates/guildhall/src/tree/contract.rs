@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use guildhall_kernel::{
-    Acceptance, Addressee, AgentName, Answer, Ask, AskId, Brief, CloseWhen, Context, Cost, Fact, Heads, Hold, Millis,
-    Msat, Outcome, Path, Quantity, Report, Request, Standing, Stimulus, TextRef, ToolName, Turn,
+    Acceptance, Addressee, AgentName, Answer, Ask, AskId, Brief, CloseWhen, Context, Cost, Fact, Heads, Hold, Inherit,
+    Millis, Msat, Offer, Outcome, Path, Quantity, Report, Request, Standing, Stimulus, TextRef, ToolName, Turn,
 };
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -38,6 +38,8 @@ pub struct TreeContract {
     pub tool_calls: u32,
     /// How many agents it hired.
     pub hires: u32,
+    /// The hires that wait for money and have not begun, by ordinal.
+    pub queued: BTreeMap<u32, QueuedHire>,
     /// How many of its calls, hires, checks and top-ups were refused.
     pub refusals: u32,
     /// When it opened, in session time.
@@ -111,6 +113,8 @@ pub enum Waits {
     Person,
     /// The answer of its hirer.
     Hirer,
+    /// More money from its hirer.
+    Money,
 }
 
 /// What a contract knows at its start besides its brief.
@@ -136,6 +140,30 @@ pub struct TreeReport {
     pub text: TextRef,
     /// The structured output, if the brief demands one.
     pub output: Option<TextRef>,
+    /// Whether the text ends before its own end.
+    pub cut: bool,
+}
+
+/// A hire that waits for money and has no contract yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueuedHire {
+    /// The path that its contract will have.
+    pub path: Path,
+    /// The agent.
+    pub agent: AgentName,
+    /// The hirer's name for the hire, if it differs from the agent's name.
+    pub label: Option<TextRef>,
+    /// The task.
+    pub task: TextRef,
+}
+
+impl QueuedHire {
+    /// A fork has its hirer's agent, whatever agent the offer names.
+    fn of(hirer: &Path, own: &AgentName, ordinal: u32, offer: &Offer) -> QueuedHire {
+        let agent = if offer.inherit == Inherit::Fork { own } else { &offer.agent };
+        let label = offer.label.as_deref().copied();
+        QueuedHire { path: hirer.hire(ordinal), agent: agent.clone(), label, task: offer.task }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,6 +219,7 @@ impl TreeContract {
             requests: 0,
             tool_calls: 0,
             hires: 0,
+            queued: BTreeMap::new(),
             refusals: 0,
             opened_at: at,
             closed_at: None,
@@ -229,8 +258,16 @@ impl TreeContract {
         match fact {
             Fact::Asked { id, ask, hold, .. } => self.asked(*id, ask, *hold),
             Fact::Answered { id, answer, cost } => self.answered(*id, answer, *cost),
-            Fact::Refused { .. } => self.refusals += 1,
-            Fact::Raised { hire, by } => {
+            Fact::Queued { ordinal, offer, .. } => {
+                self.queued.insert(*ordinal, QueuedHire::of(&self.path, &self.agent, *ordinal, offer));
+            }
+            Fact::Refused { ordinal, .. } => {
+                self.refusals += 1;
+                if let Some(ordinal) = ordinal {
+                    self.queued.remove(ordinal);
+                }
+            }
+            Fact::Raised { hire, by, .. } => {
                 self.money.hold(*by);
                 if let Some(open) = self.open.get_mut(hire) {
                     open.hold.money = sum(open.hold.money, *by);
@@ -240,7 +277,14 @@ impl TreeContract {
             Fact::Heard { stimulus: Stimulus::Message(_), .. } | Fact::Closing(_) => self.awaits_message = false,
             Fact::Closed(report) => self.closed(report, at),
             Fact::Heard {
-                stimulus: Stimulus::Question(_) | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel,
+                stimulus:
+                    Stimulus::Question(_)
+                    | Stimulus::Draw { .. }
+                    | Stimulus::RefuseDraw { .. }
+                    | Stimulus::Hire(_)
+                    | Stimulus::DropHire { .. }
+                    | Stimulus::WrapUp
+                    | Stimulus::Cancel,
                 ..
             }
             | Fact::Opened(_)
@@ -272,11 +316,13 @@ impl TreeContract {
             }
             Ask::Hire { brief, .. } => {
                 self.hires += 1;
+                self.queued.remove(&brief.path.ordinal());
                 Some(Waits::Hire { contract: brief.path.clone() })
             }
             Ask::Check(_) => Some(Waits::Check),
             Ask::Question { to: Addressee::Owner, .. } => Some(Waits::Person),
             Ask::Question { to: Addressee::Hirer, .. } => Some(Waits::Hirer),
+            Ask::Draw { .. } => Some(Waits::Money),
             Ask::Tell { .. } => None,
         };
         self.own_work += u32::from(is_own_work(waits.as_ref()));
@@ -312,13 +358,14 @@ impl TreeContract {
             accepted: report.acceptance == Acceptance::Accepted,
             text: report.text.text(),
             output: report.output,
+            cut: report.cut,
         });
     }
 }
 
 impl Serialize for TreeContract {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut contract = serializer.serialize_struct("TreeContract", 19)?;
+        let mut contract = serializer.serialize_struct("TreeContract", 20)?;
         contract.serialize_field("path", &self.path)?;
         contract.serialize_field("hirer", &self.hirer)?;
         contract.serialize_field("agent", &self.agent)?;
@@ -334,6 +381,7 @@ impl Serialize for TreeContract {
         contract.serialize_field("requests", &self.requests)?;
         contract.serialize_field("tool_calls", &self.tool_calls)?;
         contract.serialize_field("hires", &self.hires)?;
+        contract.serialize_field("queued", &self.queued.values().collect::<Vec<_>>())?;
         contract.serialize_field("refusals", &self.refusals)?;
         contract.serialize_field("opened_at", &self.opened_at)?;
         contract.serialize_field("closed_at", &self.closed_at)?;
@@ -346,7 +394,7 @@ impl Serialize for TreeContract {
 fn is_own_work(waits: Option<&Waits>) -> bool {
     match waits {
         Some(Waits::Model | Waits::Tool { .. } | Waits::Check) => true,
-        Some(Waits::Hire { .. } | Waits::Person | Waits::Hirer) | None => false,
+        Some(Waits::Hire { .. } | Waits::Person | Waits::Hirer | Waits::Money) | None => false,
     }
 }
 

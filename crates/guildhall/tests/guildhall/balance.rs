@@ -6,7 +6,7 @@ use std::time::Duration;
 use guildhall::kernel::{Path, Refusal, Session, SessionError, SessionFact, Stimulus};
 use guildhall::local::{MoneySource, NewSession, Order, SessionBatch, SessionId, unix_now};
 use guildhall::{
-    Ended, Ending, Fact, Hall, HallError, Instruction, Msat, Outcome, Price, REHEARSAL_PRICE, Reply, Running, ToppedUp,
+    Ended, Fact, Hall, HallError, Instruction, Msat, Outcome, Price, REHEARSAL_PRICE, Reply, Running, ToppedUp,
     model_fn,
 };
 use tokio::sync::Semaphore;
@@ -74,7 +74,7 @@ impl World {
 
     /// Leaves an order for the root without a check, as a program that lost a race would.
     async fn put(&self, money: Msat) -> u64 {
-        let what = Stimulus::TopUp { to: Path::root(1), money };
+        let what = Stimulus::TopUp { to: Path::root(1), money, draw: None };
         let order = Order { source: MoneySource::Free, ..Order::new(Path::root(1), what) };
         self.hall.journal().put(&id(), &order, unix_now()).await.unwrap()
     }
@@ -191,15 +191,4 @@ async fn free_money_for_a_root_that_has_closed_stays_free() {
     world.hall.settle(&id()).await.unwrap();
     assert_eq!(world.hall.journal().take_after(&id(), 0).await.unwrap(), []);
     assert_eq!((world.free().await, created(&world.account().await)), (left, sat(500)));
-}
-
-#[tokio::test]
-async fn an_order_of_an_earlier_version_creates_its_money() {
-    let world = World::new(sat(500), REHEARSAL_PRICE).await;
-    let running = world.start(sat(100)).await;
-    let order = serde_json::json!({"to": "1", "what": {"top_up": {"to": "1", "money": 7000}}, "texts": []});
-    world.hall.journal().put(&id(), &order, unix_now()).await.unwrap();
-    until(async || world.account().await.len() > 2).await;
-    assert_eq!(created(&world.account().await), sat(507));
-    running.end(Ending::Cancel).await.unwrap();
 }

@@ -125,6 +125,31 @@ async fn a_session_that_awaits_a_person_is_unloaded_and_a_message_resumes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_can_t_be_resumed_ends_at_a_cancel_and_waits_at_every_other_instruction() {
+    let (project, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let model = || model_fn(|_| async { Reply::words("Yes.") });
+    let hall = |name: &str| {
+        let builder = Hall::builder().data(data.path()).project(project.path());
+        builder.model(name, model(), REHEARSAL_PRICE).build().unwrap()
+    };
+    let before = hall("clerk");
+    let keeper = Keeper::new(ends().1).unload_after(Duration::ZERO);
+    let Started { session, root } = keeper.start(before.run("Go.").open().budget(sat(500))).await.unwrap();
+    until(async || is_not_loaded(&keeper, &session)).await;
+    before.journal().clone().close().await;
+
+    let after = hall("another-clerk");
+    assert!(keeper.resume(&after, &session).await.is_err());
+    for what in [Instruction::Message("Hurry.".to_owned()), Instruction::End(Ending::WrapUp)] {
+        keeper.instruct(&after, &session, &root, what).await.unwrap();
+        assert!(!after.session(&session).await.unwrap().ended());
+    }
+    keeper.instruct(&after, &session, &root, Instruction::End(Ending::Cancel)).await.unwrap();
+    let view = after.session(&session).await.unwrap();
+    assert!(view.ended() && view.violations.is_empty(), "{:?}", view.violations);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn messages_during_unloading_are_all_read() {
     let project = tempfile::tempdir().unwrap();
     let clerk = model_fn(|_| async { Reply::words("Yes.") });

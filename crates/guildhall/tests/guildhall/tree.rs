@@ -210,6 +210,7 @@ async fn the_tree_in_json_has_these_fields() {
         "money",
         "opened_at",
         "path",
+        "queued",
         "refusals",
         "report",
         "requests",
@@ -250,9 +251,11 @@ fn wide(brief: &Brief, hires: u32) -> Vec<Stored> {
         spent,
         change: Msat::ZERO,
         fee: Msat::ZERO,
-        reserved: None,
-        estimated: None,
+        reserved: Msat::ZERO,
+        estimated: Msat::ZERO,
         heads: Heads(0),
+        cut: false,
+        tokens: 0,
     };
     let (money, cost) = (sat(1), Cost::Known(sat(1)));
     let hold = Hold { money, heads: Heads(1) };

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::share::{Share, Want};
-use super::{Contract, Phase, Requested};
+use super::share::{Place, Share, Want};
+use super::{Contract, Phase};
 use crate::ask::{Addressee, Ask, Matter, Origin, Stimulus, ToolCall};
-use crate::brief::{Brief, CloseWhen, Context, Grant, Inherit, Link, Offer, Standing};
+use crate::brief::{Brief, CloseWhen, Context, Grant, Inherit, Link, Mode, Offer, Standing};
 use crate::fact::{Fact, Hold, Pause, Waking};
 use crate::input::{CALLS_MAX, Call, Need, Reply};
-use crate::money::{Heads, Quantity};
+use crate::money::{Heads, Msat, Quantity};
 use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
@@ -28,13 +28,15 @@ impl Contract {
         {
             self.emit(Fact::Compacted { upto: shorter.upto, bytes: shorter.bytes }, facts);
         }
-        if reply.calls.is_empty() {
+        if reply.calls.is_empty() && self.part.is_none() {
             return self.apply_verdict(&reply, now, facts);
         }
         let wants: Vec<Want<'_>> = reply.calls.iter().take(CALLS_MAX as usize).map(Want::of).collect();
-        let mut shares = self.shares(&wants, now).into_iter();
+        let mut places = self.places(&wants, now).into_iter();
+        let mut later = Later::of(&wants);
         self.place(id, reply.calls, facts, |contract, call, at, facts| {
-            contract.admit(call, at, &mut shares, now, facts);
+            later.pass(&call);
+            contract.admit(call, at, &mut places, later, now, facts);
         });
         // An urgent message that came while the model worked must not wait for the hires of this reply: such a hire may
         // wait for this contract.
@@ -81,9 +83,9 @@ impl Contract {
             Some(Nudge::Empty) => self.begin_closing(Outcome::Failed, facts),
             Some(Nudge::Required | Nudge::Promise | Nudge::FixReport) | None => {
                 let offers = &reply.verdict.then_hire;
-                let shares = self.shares(&offers.iter().map(Want::Hire).collect::<Vec<_>>(), now);
-                for (offer, share) in offers.iter().zip(shares) {
-                    self.admit_hire(offer, Origin::Cascade, share, now, facts);
+                let places = self.places(&offers.iter().map(Want::Hire).collect::<Vec<_>>(), now);
+                for (offer, place) in offers.iter().zip(places) {
+                    self.place_hire(offer, Origin::Cascade, place, Later::default(), now, facts);
                 }
             }
         }
@@ -95,12 +97,13 @@ impl Contract {
         !self.nudged.contains(&nudge) && (nudge == Nudge::Empty || self.has_another_turn())
     }
 
-    /// Admits or refuses one call. Each hire of a reply takes the next share.
+    /// Admits or refuses one call, or lets it wait. Each hire of a reply takes the next place.
     fn admit(
         &mut self,
         call: Call,
         at: CallRef,
-        shares: &mut impl Iterator<Item = Result<Share, Refusal>>,
+        places: &mut impl Iterator<Item = Place>,
+        later: Later,
         now: Millis,
         facts: &mut Vec<Fact>,
     ) {
@@ -112,11 +115,11 @@ impl Contract {
                 None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
             },
             Call::Hire(offer) => {
-                let share = shares.next().expect("every hire of a reply has a share or a refusal");
-                self.admit_hire(&offer, origin, share, now, facts);
+                let place = places.next().expect("every hire of a reply has a place");
+                self.place_hire(&offer, origin, place, later, now, facts);
             }
             Call::Wait { on, need, until } => self.admit_wait(&on, need, until, at, facts),
-            Call::Stop(to) => self.admit_tell(to, Stimulus::Cancel, origin, facts),
+            Call::Stop(to) => self.admit_stop(to, origin, facts),
             Call::Message { to, text } => match too_long(text) {
                 Some(why) => self.refuse(why, origin, facts),
                 None => self.admit_tell(to, Stimulus::Message(text), origin, facts),
@@ -154,7 +157,21 @@ impl Contract {
         if self.brief.path.level() == 0 { Addressee::Owner } else { Addressee::Hirer }
     }
 
+    /// Stops a hire. A hire that waits for money has no contract yet, so the hire is given up here.
+    fn admit_stop(&mut self, hire: Path, origin: Origin, facts: &mut Vec<Fact>) {
+        match self.waiting_hire(&hire) {
+            None => self.admit_tell(hire, Stimulus::Cancel, origin, facts),
+            Some(ordinal) => {
+                self.refuse(Refusal::StoppedBeforeStart { hire }, origin, facts);
+                self.drop_queued(ordinal, facts);
+            }
+        }
+    }
+
     fn admit_tell(&mut self, to: Path, what: Stimulus, origin: Origin, facts: &mut Vec<Fact>) {
+        if self.waiting_hire(&to).is_some() {
+            return self.refuse(Refusal::NotStarted { hire: to }, origin, facts);
+        }
         if self.live_hire(&to).is_none() {
             return self.refuse(Refusal::UnknownHire { hire: to }, origin, facts);
         }
@@ -165,16 +182,17 @@ impl Contract {
         let own = |hire: &Path| hire.hirer().as_ref() == Some(&self.brief.path) && hire.ordinal() <= self.hires;
         let refusal = match on.iter().find(|hire| !own(hire)) {
             Some(unknown) => Some(Refusal::UnknownHire { hire: unknown.clone() }),
-            None if on.is_empty() && self.live.is_empty() => Some(Refusal::NothingToAwait),
+            None if on.is_empty() && self.live.is_empty() && self.queue.is_empty() => Some(Refusal::NothingToAwait),
             // Such a hire waits for a message that can't come while this contract waits for the hire.
             None => self.asker_among(on).map(|hire| Refusal::AskedYou { hire }),
         };
         if let Some(why) = refusal {
             return self.refuse(why, Origin::Call(call), facts);
         }
-        let mut live: Vec<AskId> = match on {
-            [] => self.live.values().copied().collect(),
-            named => named.iter().filter_map(|hire| self.live_hire(hire)).collect(),
+        let unreported = |hire: &Path| self.live_hire(hire).is_some() || self.waiting_hire(hire).is_some();
+        let mut live: Vec<u32> = match on {
+            [] => self.live.keys().chain(self.queue.keys()).copied().collect(),
+            named => named.iter().filter(|hire| unreported(hire)).map(Path::ordinal).collect(),
         };
         // One of the named hires has reported already, so a wait for any of them is over.
         if need == Need::Any && live.len() < on.len() {
@@ -204,27 +222,60 @@ impl Contract {
         }
     }
 
-    pub(super) fn admit_hire(
+    /// Admits, refuses or queues a new hire. Nobody overtakes a hire that waits.
+    pub(super) fn place_hire(
         &mut self,
         offer: &Offer,
         origin: Origin,
-        share: Result<Share, Refusal>,
+        place: Place,
+        later: Later,
         now: Millis,
         facts: &mut Vec<Fact>,
     ) {
-        match share.and_then(|share| self.consider(offer, share, now)) {
-            Err(why) => self.refuse_hire(self.as_of_now(why), offer, origin, facts),
-            Ok(brief) => {
-                let heads = brief.grant.heads.plus(Heads(1)).expect("a considered hire's heads are free");
-                let hold = Hold { money: brief.grant.money, heads };
-                self.emit_ask(Ask::Hire { brief: Arc::new(brief), mode: offer.mode }, hold, origin, facts);
+        let context = self.context_of(offer);
+        match place {
+            Place::Refuse(why) => self.refuse_hire(self.as_of_now(why), offer, origin, facts),
+            Place::Admit(share) if self.row_is_empty() => {
+                match self.consider(offer, context.clone(), self.hires + 1, share, now) {
+                    Ok(brief) => self.emit_hire(brief, offer.mode, origin, facts),
+                    Err(Refusal::Money { .. }) => self.queue_hire(offer, context, origin, later, facts),
+                    Err(why) => self.refuse_hire(self.as_of_now(why), offer, origin, facts),
+                }
             }
+            Place::Admit(_) | Place::Queue => self.queue_hire(offer, context, origin, later, facts),
         }
     }
 
+    /// Lets a hire wait, if there is something that it may wait for.
+    fn queue_hire(&mut self, offer: &Offer, context: Context, origin: Origin, later: Later, facts: &mut Vec<Fact>) {
+        let (asked, free) = (Heads(u32::try_from(self.queue.len()).unwrap_or(u32::MAX)), self.heads.available());
+        if asked >= free {
+            let asked = Heads(asked.0.saturating_add(1));
+            return self.refuse_hire(Refusal::NoHeads { asked, free }, offer, origin, facts);
+        }
+        // If nothing moves, the contract draws for its hires, or its own hires that draw give way.
+        let helped = self.is_stuck() && (self.brief.path.level() > 0 || !self.row_is_empty());
+        let minimum = self.minimum_of(offer, &context);
+        let is_free = minimum == Msat::ZERO && !self.row_is_empty();
+        if !is_free && !helped && !later.holds_money() && !self.may_wait(offer.mode) {
+            // Whatever is available is for those who wait already.
+            let free = if self.row_is_empty() { self.pot() } else { Msat::ZERO };
+            return self.refuse_hire(Refusal::Money { asked: minimum, free, minimum }, offer, origin, facts);
+        }
+        let (ordinal, offer) = (self.hires + 1, Box::new(offer.clone()));
+        self.emit(Fact::Queued { origin, ordinal, offer, context }, facts);
+    }
+
+    /// Records a hire.
+    pub(super) fn emit_hire(&mut self, brief: Brief, mode: Mode, origin: Origin, facts: &mut Vec<Fact>) {
+        let heads = brief.grant.heads.plus(Heads(1)).expect("a considered hire's heads are free");
+        let hold = Hold { money: brief.grant.money, heads };
+        self.emit_ask(Ask::Hire { brief: Arc::new(brief), mode }, hold, origin, facts);
+    }
+
     fn refuse_hire(&mut self, why: Refusal, offer: &Offer, origin: Origin, facts: &mut Vec<Fact>) {
-        let (bytes, agent) = (Some(why.bytes()), Some(self.candidate(offer).agent.clone()));
-        self.emit(Fact::Refused { why, origin, bytes, agent }, facts);
+        let (bytes, agent) = (why.bytes(), Some(self.candidate(offer).agent.clone()));
+        self.emit(Fact::Refused { why, origin, bytes, agent, ordinal: None }, facts);
     }
 
     /// Corrects the available amount in a refusal: other hires of the reply may have used it since the shares were
@@ -240,10 +291,17 @@ impl Contract {
     }
 
     /// Makes a brief from an offer and its share, or returns the refusal.
-    fn consider(&self, offer: &Offer, share: Share, now: Millis) -> Result<Brief, Refusal> {
+    pub(super) fn consider(
+        &self,
+        offer: &Offer,
+        context: Context,
+        ordinal: u32,
+        share: Share,
+        now: Millis,
+    ) -> Result<Brief, Refusal> {
         // The shares count on some calls of the reply being refused. Another call may have used that money.
         let (asked, free) = (share.money, self.purse.available());
-        let brief = self.draft(offer, share, now);
+        let brief = self.draft(offer, context, ordinal, share, now);
         if asked > free {
             return Err(Refusal::Money { asked, free, minimum: brief.minimum() });
         }
@@ -275,7 +333,8 @@ impl Contract {
     }
 
     /// Law 9: a contract hires only agents of its team, not its own agent, not an agent above it, and no agent for a
-    /// task that the same agent above it already has.
+    /// task that the same agent above it already has. Only names of listed agents are compared, because an ad-hoc
+    /// specialist may have the name of a listed agent.
     pub(super) fn check_candidate(&self, candidate: Candidate<'_>) -> Result<(), Refusal> {
         let Candidate { agent, standing, task_key, fork } = candidate;
         let Some(hiring) = &self.brief.hiring else { return Err(Refusal::CantHire) };
@@ -283,23 +342,23 @@ impl Contract {
         let known = if ad_hoc { hiring.ad_hoc } else { hiring.team.contains(agent) };
         // An agent that names itself gets the refusal for that, even if it is not on its own team: the list of the team
         // would not explain the mistake.
-        if !fork && !known && !ad_hoc && !hiring.recursive && *agent == self.brief.agent {
+        let own = self.brief.link();
+        if !fork && !known && !ad_hoc && !hiring.recursive && own.is_listed(agent) {
             return Err(Refusal::SelfHire);
         }
         if !fork && !known {
             let team = hiring.team.iter().filter(|listed| *listed != agent).cloned().collect();
             return Err(Refusal::UnknownAgent { agent: agent.clone(), team });
         }
-        let own = self.brief.link();
         let above = || std::iter::once(&own).chain(self.brief.lineage.upward());
-        let same = |link: &&Link| link.task_key == task_key && (ad_hoc || link.agent == *agent);
+        let same = |link: &&Link| link.task_key == task_key && (ad_hoc || link.is_listed(agent));
         if let Some(link) = above().find(same) {
             return Err(Refusal::SameTask { agent: link.agent.clone() });
         }
         if fork || ad_hoc || hiring.recursive {
             return Ok(());
         }
-        match above().position(|link| link.agent == *agent) {
+        match above().position(|link| link.is_listed(agent)) {
             None => Ok(()),
             Some(0) => Err(Refusal::SelfHire),
             Some(level) => {
@@ -312,7 +371,7 @@ impl Contract {
     }
 
     /// Returns the agent that would be hired: a fork has the same agent as its hirer, whatever agent the offer names.
-    fn candidate<'a>(&'a self, offer: &'a Offer) -> Candidate<'a> {
+    pub(super) fn candidate<'a>(&'a self, offer: &'a Offer) -> Candidate<'a> {
         let fork = offer.inherit == Inherit::Fork;
         let (agent, standing) =
             if fork { (&self.brief.agent, self.brief.standing) } else { (&offer.agent, offer.standing) };
@@ -329,20 +388,19 @@ impl Contract {
         offer.depth.unwrap_or(self.brief.grant.depth.saturating_sub(1))
     }
 
-    pub(super) fn draft(&self, offer: &Offer, share: Share, now: Millis) -> Brief {
+    pub(super) fn draft(&self, offer: &Offer, context: Context, ordinal: u32, share: Share, now: Millis) -> Brief {
         let own = &*self.brief;
         let Share { money, heads } = share;
         let grant = Grant { money, heads, depth: self.depth_of(offer), deadline: None, margin: None };
         let Candidate { agent, standing, .. } = self.candidate(offer);
-        let (context, model_slot, tariff, opening) = match (offer.inherit, self.request) {
-            (Inherit::Fork, Some(Requested { id, upto, tokens, reply, .. })) => {
-                let tokens = tokens.saturating_add(reply.into());
-                (Context::Fork { request: id, upto, tokens }, own.model_slot, own.tariff, &own.opening)
+        let (model_slot, tariff, same_model, opening) = match context {
+            Context::Fork { .. } => (own.model_slot, own.tariff, true, &own.opening),
+            Context::Fresh | Context::After { .. } => {
+                (offer.model_slot, offer.tariff, offer.same_model, &offer.opening)
             }
-            (Inherit::Fork | Inherit::Fresh, _) => (Context::Fresh, offer.model_slot, offer.tariff, &offer.opening),
         };
         Brief {
-            path: own.path.hire(self.hires + 1),
+            path: own.path.hire(ordinal),
             agent: agent.clone(),
             standing,
             label: offer.label.clone(),
@@ -351,11 +409,13 @@ impl Contract {
             terms: own.terms.iter().chain(&*own.adds).chain(&*offer.terms).copied().collect(),
             adds: Arc::clone(&offer.adds),
             grant: grant.due(self.due(offer), now),
+            money_max: offer.money_max(),
             fee: offer.fee,
             payee: offer.payee.clone(),
             severance: offer.severance.max(tariff.last_min()),
             model_slot,
             tariff,
+            same_model,
             turns_max: offer.turns_max,
             context,
             opening_bytes: offer.opening_bytes,
@@ -383,6 +443,32 @@ pub(super) struct Candidate<'a> {
     pub(super) task_key: Hash,
     /// Whether the hire is a fork: the hirer's own agent in a second contract.
     pub(super) fork: bool,
+}
+
+/// The calls of a reply that follow the one that is decided on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Later {
+    /// The number of tool calls with a price.
+    priced: usize,
+}
+
+impl Later {
+    fn of(wants: &[Want<'_>]) -> Later {
+        let priced = |want: &&Want<'_>| matches!(want, Want::Tool(call) if call.price > Msat::ZERO);
+        Later { priced: wants.iter().filter(priced).count() }
+    }
+
+    fn pass(&mut self, call: &Call) {
+        if let Want::Tool(tool) = Want::of(call)
+            && tool.price > Msat::ZERO
+        {
+            self.priced = self.priced.saturating_sub(1);
+        }
+    }
+
+    fn holds_money(self) -> bool {
+        self.priced > 0
+    }
 }
 
 fn too_long(text: TextRef) -> Option<Refusal> {

@@ -1,6 +1,8 @@
 //! The steps that a contract takes on its own: the next request, the wrap-up, the checks, the close.
 
-use super::{Contract, Ending, NOTICE_BYTES_MAX, Phase};
+use super::row::Found;
+use super::state::Ending;
+use super::{Contract, NOTICE_BYTES_MAX, OwnDraw, Phase};
 use crate::ask::{Answer, Ask, Cost, Origin, Request, Stimulus, Turn};
 use crate::brief::CloseWhen;
 use crate::fact::{Fact, Hold, Pause, Waking};
@@ -23,19 +25,49 @@ impl Contract {
         }
     }
 
+    /// The contract's own request comes first. While it can't be paid, nobody who waits for money is served.
     fn work(&mut self, now: Millis, facts: &mut Vec<Fact>) {
         if self.is_late(now) {
             return self.begin_closing(Outcome::Exhausted(Limit::Deadline), facts);
         }
-        if self.pauses > 0 {
+        self.end_needless_draw(facts);
+        if self.request_is_due() {
+            self.request_next(facts);
+        }
+        if self.phase == Phase::Working && !self.request_is_due() {
+            self.serve(now, facts);
+            // The model must be told that a hire was refused.
+            if self.request_is_due() {
+                self.request_next(facts);
+            }
+        }
+        self.close_if_finished(facts);
+    }
+
+    /// Closes a contract with a final text and nothing left to do. While hires are at work or wait, the final text is not
+    /// the report yet: each of their reports causes another request.
+    fn close_if_finished(&mut self, facts: &mut Vec<Fact>) {
+        let finished = self.open.is_empty() && self.queue.is_empty() && !self.unread && self.pauses == 0;
+        if self.phase != Phase::Working || !finished || self.brief.close_when != CloseWhen::FinalText {
             return;
         }
-        if self.unread {
-            return self.request_next(facts);
+        match &self.final_text {
+            Some(text) if text.cut => self.begin_closing(Outcome::Exhausted(Limit::Length), facts),
+            Some(_) | None => self.check_or_close(Outcome::Done, facts),
         }
-        // While hires are at work, the final text is not the report yet: each of their reports causes another request.
-        if self.open.is_empty() && self.brief.close_when == CloseWhen::FinalText {
-            self.check_or_close(Outcome::Done, facts);
+    }
+
+    /// Returns whether the model has something to read, and nothing delays the request.
+    fn request_is_due(&self) -> bool {
+        self.unread && self.pauses == 0
+    }
+
+    /// Ends the own draw if the money has come from elsewhere: a top-up of a person, or the change of a hire.
+    fn end_needless_draw(&mut self, facts: &mut Vec<Fact>) {
+        let Some(draw) = self.own_draw.open() else { return };
+        let enough = if self.request_is_due() { self.full_turn() <= self.purse.available() } else { self.row_fits() };
+        if draw.missing == Msat::ZERO || enough {
+            self.end_draw(draw.id, Answer::Met, facts);
         }
     }
 
@@ -47,43 +79,81 @@ impl Contract {
     /// Returns whether the contract is a conversation that waits for the owner and has no open work. When such a
     /// contract is asked to end, its outcome is `Done`.
     pub(super) fn is_idle(&self) -> bool {
-        self.brief.close_when == CloseWhen::Asked && self.open.is_empty() && !self.unread && self.final_text.is_some()
+        let waits_for_owner = self.open.is_empty() && self.queue.is_empty() && !self.unread;
+        self.brief.close_when == CloseWhen::Asked && waits_for_owner && self.final_text.is_some()
     }
 
     fn request_next(&mut self, facts: &mut Vec<Fact>) {
-        if self.turns >= self.brief.turns_max {
+        // The parts of one reply are one turn.
+        if self.turns >= self.brief.turns_max && self.part.is_none() {
             return self.begin_closing(Outcome::Exhausted(Limit::Turns), facts);
         }
-        match self.affordable() {
-            Some(max_tokens) => self.ask_model(self.view.total(), max_tokens, Turn::Next, facts),
-            // There is not enough money, but live hires may return some: wait for them.
-            None if !self.live.is_empty() => {}
-            None => self.begin_closing(Outcome::Exhausted(Limit::Purse), facts),
+        // After a nudge the contract uses what it has: the nudge was given only if that pays for a turn.
+        let missing = self.full_turn().minus(self.purse.available()).unwrap_or(Msat::ZERO);
+        let draws = missing > Msat::ZERO
+            && self.nudge.is_none()
+            && (self.own_draw == OwnDraw::Refused || self.can_draw(missing));
+        match self.reply_tokens() {
+            Some(max_tokens) if !draws => self.ask_model(self.view.total(), max_tokens, Turn::Next, facts),
+            // There is not enough money, but what is open may return some: wait for that.
+            Some(_) | None if !self.is_stuck() || self.own_draw.open().is_some() => {}
+            Some(_) | None if draws && self.find_money(missing, facts) == Found::Wait => {}
+            Some(_) | None if self.makes_room(facts) => {}
+            Some(_) | None => self.begin_closing(Outcome::Exhausted(Limit::Purse), facts),
         }
     }
 
-    /// Returns how long the next reply may be. A reply longer than an ordinary turn uses at most half of the available
-    /// money, so that the contract can ask again if the call is lost.
-    fn affordable(&self) -> Option<u32> {
+    /// Refuses draws, the youngest first, until a hire returns money. Returns whether one does: a hire that also waits for
+    /// an answer returns none.
+    fn makes_room(&mut self, facts: &mut Vec<Fact>) -> bool {
+        while self.is_stuck() && self.refuse_youngest_drawer(facts) {}
+        !self.is_stuck()
+    }
+
+    /// Returns the money for a full turn: long enough for an ordinary reply, and for one like the longest so far.
+    fn full_turn(&self) -> Msat {
+        let tariff = self.brief.tariff;
+        let longest = self.longest_reply.saturating_add(self.longest_reply.div_ceil(4));
+        tariff.ceiling(self.view.total(), longest.max(TURN_TOKENS).min(tariff.max_tokens))
+    }
+
+    /// Returns how long the next reply may be: all that is available, because a contract that needs more can draw. A
+    /// contract that can't draw another turn, such as a root, leaves one full turn besides if it has two. After a lost
+    /// reply, a reply longer than an ordinary turn uses at most half of the available money, so that the contract can ask
+    /// again.
+    fn reply_tokens(&self) -> Option<u32> {
         let (tariff, tokens, free) = (self.brief.tariff, self.view.total(), self.purse.available());
         let most = tariff.affordable(tokens, free)?;
-        let half = tariff.affordable(tokens, Msat::capped(u128::from(free.get() / 2))).unwrap_or(0);
-        Some(most.min(half.max(TURN_TOKENS)))
+        if self.losses > 0 {
+            let half = tariff.affordable(tokens, Msat::capped(u128::from(free.get() / 2))).unwrap_or(0);
+            return Some(most.min(half.max(TURN_TOKENS)));
+        }
+        let full = self.full_turn();
+        let leaves = free.minus(full).filter(|rest| *rest >= full && !self.can_draw(full));
+        Some(leaves.and_then(|rest| tariff.affordable(tokens, rest)).unwrap_or(most))
     }
 
     fn ask_model(&mut self, tokens: u64, max_tokens: u32, turn: Turn, facts: &mut Vec<Fact>) {
         // A request that is cut to fit may leave out any report, so all reports stay owed.
-        let hears = if tokens == self.view.total() { self.owed.clone() } else { Vec::new() };
-        let request = Request { upto: self.facts, hears, tokens, max_tokens, turn };
+        let cut = tokens < self.view.total();
+        let hears = if cut { Vec::new() } else { self.owed.clone() };
+        let request = Request { upto: self.facts, hears, tokens, max_tokens, turn, cut };
         let money = self.brief.tariff.ceiling(tokens, max_tokens);
         self.emit_ask(Ask::Model(request), Hold::money(money), Origin::Course, facts);
     }
 
-    /// Begins to close: waits end, open questions end without a reply, and live hires are sent the same ending.
+    /// Begins to close: waits end, hires that wait for money are refused, the own draw and open questions end without a
+    /// reply, and live hires are sent the same ending.
     pub(super) fn begin_closing(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         self.emit(Fact::Closing(outcome), facts);
+        if let Some(draw) = self.own_draw.open() {
+            self.end_draw(draw.id, Answer::NotMet, facts);
+        }
         for call in self.waits.iter().map(|wait| wait.call).collect::<Vec<_>>() {
             self.emit(Fact::Woke { pause: Pause::Call(call), why: Waking::Closing }, facts);
+        }
+        for ordinal in self.queue.keys().copied().collect::<Vec<_>>() {
+            self.refuse_queued(ordinal, Refusal::Closing, facts);
         }
         for id in self.questions.clone() {
             self.leave_unanswered(id, facts);
@@ -132,7 +202,7 @@ impl Contract {
     fn finish(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         let last = self.request.is_some_and(|request| request.last);
         match outcome {
-            Outcome::Exhausted(_) if self.final_text.is_some() && (last || !self.unread) => {
+            Outcome::Exhausted(why) if self.final_text.is_some() && (last || !self.unread || self.is_kept_cut(why)) => {
                 self.check_or_close(outcome, facts);
             }
             Outcome::Exhausted(_) if !last => self.request_last(outcome, facts),
@@ -141,11 +211,17 @@ impl Contract {
         }
     }
 
+    /// Returns whether a cut reply that was to be continued is the report as it is. Only a contract that runs dry asks for
+    /// a last reply instead.
+    fn is_kept_cut(&self, why: Limit) -> bool {
+        self.part.is_some() && why != Limit::Purse
+    }
+
     /// Makes the last request, paid by the severance and the rest of the purse, and cut to fit if necessary.
     fn request_last(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
         let tariff = self.brief.tariff;
         let money = self.purse.available().plus(self.severance).expect("both are parts of the grant");
-        let fit = tariff.fitting(self.view.total(), money);
+        let fit = tariff.fitting(self.view.total(), money, tariff.last_output());
         match fit.and_then(|tokens| Some((tokens, tariff.affordable(tokens, money)?))) {
             Some((tokens, max_tokens)) => self.ask_model(tokens, max_tokens, Turn::Last, facts),
             None => self.close(outcome, facts),
@@ -154,6 +230,10 @@ impl Contract {
 
     /// Checks the final text before it becomes the report. The agent may correct a text that fails once.
     fn check_or_close(&mut self, outcome: Outcome, facts: &mut Vec<Fact>) {
+        // A text without its end is never accepted, so nothing is spent on checking it.
+        if self.wording_is_cut() {
+            return self.close(outcome, facts);
+        }
         while let Some(check) = self.brief.checks.get(self.round.placed).copied() {
             let free = self.purse.available();
             if check.price <= free {
@@ -188,7 +268,7 @@ impl Contract {
             Outcome::Exhausted(_) => checks > 0,
             Outcome::Failed | Outcome::Cancelled => false,
         };
-        let accepted = counts && self.final_text.is_some() && self.round.passed(checks);
+        let accepted = counts && self.final_text.is_some() && !self.wording_is_cut() && self.round.passed(checks);
         let (acceptance, fee) =
             if accepted { (Acceptance::Accepted, self.brief.fee) } else { (Acceptance::NotAccepted, Msat::ZERO) };
         let spent = self.purse.spent().plus(fee).expect("the fee is part of the grant");
@@ -202,9 +282,11 @@ impl Contract {
             spent,
             change: self.purse.granted().minus(spent).expect("the spent money is part of the grant"),
             fee,
-            reserved: Some(self.uncertain.reserved),
-            estimated: Some(self.uncertain.estimated),
+            reserved: self.uncertain.reserved,
+            estimated: self.uncertain.estimated,
             heads: self.heads.spent(),
+            cut: self.wording_is_cut(),
+            tokens: self.final_text.as_ref().map_or(0, |text| text.size.tokens),
         };
         self.emit(Fact::Closed(Box::new(report)), facts);
     }

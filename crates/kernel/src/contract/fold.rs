@@ -1,23 +1,26 @@
 //! Facts change the state here and nowhere else. Each fact is checked first, so that the error for a journal that
 //! breaks a law names the fact that breaks it. Nothing here decides.
 
+mod answers;
+mod stimuli;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::admit::Candidate;
-use super::{
-    AnsweredApproval, Contract, Ending, FinalText, LOSSES_MAX, NOTICE_BYTES_MAX, Open, Passing, Phase, Placed, Placing,
-    Requested, Round, Uncertain, View, Wait,
-};
+use super::row::{Moving, QueueHeads, Queued};
+use super::share::Learned;
+use super::state::{Ending, Open, OpenDraw, OwnDraw, Phase, Placed, Requested, Round, Uncertain, View, Wait};
+use super::{Contract, NOTICE_BYTES_MAX};
 use crate::account::Account;
-use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Request, Said, Sender, Stimulus, ToolCall, Turn};
-use crate::brief::{Brief, CloseWhen, Context, Mode};
+use crate::ask::{Addressee, Answer, Ask, Matter, Origin, Request, ToolCall, Turn};
+use crate::brief::{Brief, Context, Mode, Offer};
 use crate::fact::{Fact, Hold, Pause};
 use crate::input::{CALLS_MAX, Need};
 use crate::money::{Heads, Msat, Quantity};
 use crate::path::{AskId, CallRef};
 use crate::refusal::Refusal;
-use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
+use crate::report::{Acceptance, Nudge, Outcome, Report};
 use crate::time::Millis;
 
 pub(super) type Law = Result<(), &'static str>;
@@ -31,7 +34,7 @@ pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
     let leaf = matches!(ask, Ask::Model(_) | Ask::Tool(_) | Ask::Check(_));
     let question = match ask {
         Ask::Question { matter, .. } => Some(matter),
-        Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Tell { .. } => None,
+        Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Draw { .. } | Ask::Tell { .. } => None,
     };
     match answer {
         Answer::Said(_) => matches!(ask, Ask::Model(_)),
@@ -41,6 +44,7 @@ pub(super) fn fits(ask: &Ask, answer: &Answer, phase: &Phase) -> bool {
         Answer::Text(_) => matches!(question, Some(Matter::Text(_))),
         Answer::Approved | Answer::Denied => matches!(question, Some(Matter::Approval(_))),
         Answer::NoReply => question.is_some(),
+        Answer::Met | Answer::NotMet => matches!(ask, Ask::Draw { .. }),
         Answer::Delivered | Answer::Gone => matches!(ask, Ask::Tell { .. }),
         Answer::Lost => leaf || question.is_some(),
         Answer::Aborted => leaf && *phase == Phase::Closing(Outcome::Cancelled),
@@ -57,6 +61,7 @@ pub(super) fn approval(ask: &Ask) -> Option<&ToolCall> {
         | Ask::Tool(_)
         | Ask::Hire { .. }
         | Ask::Check(_)
+        | Ask::Draw { .. }
         | Ask::Tell { .. } => None,
     }
 }
@@ -67,6 +72,13 @@ pub(super) fn ending(outcome: Outcome) -> Ending {
         Outcome::Cancelled => Ending::Cancel,
         Outcome::Done | Outcome::Exhausted(_) | Outcome::Failed => Ending::WrapUp,
     }
+}
+
+/// Whether an open ask begins or ceases to hold money.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moves {
+    Begins,
+    Ends,
 }
 
 impl Contract {
@@ -88,6 +100,15 @@ impl Contract {
             pauses: 0,
             hires: 0,
             live: BTreeMap::new(),
+            queue: BTreeMap::new(),
+            queue_heads: QueueHeads::default(),
+            drawers: BTreeSet::new(),
+            moving: Moving::default(),
+            own_draw: OwnDraw::None,
+            money_max: brief.money_max,
+            free_before: Msat::ZERO,
+            free_at_hire: Msat::ZERO,
+            learned: Learned::NOTHING,
             questions: Vec::new(),
             waits: Vec::new(),
             placing: None,
@@ -95,6 +116,9 @@ impl Contract {
             passing: None,
             turns: 0,
             losses: 0,
+            longest_reply: 0,
+            part: None,
+            nudge: None,
             view: View { tokens: opening, since: 0, compacted: 0 },
             request: None,
             unread: true,
@@ -118,8 +142,9 @@ impl Contract {
             Fact::Opened(_) => return Err("a contract opens once"),
             Fact::Asked { id, ask, hold, origin } => self.fold_asked(*id, ask, *hold, *origin)?,
             Fact::Answered { id, answer, cost } => self.fold_answered(*id, answer, *cost)?,
-            Fact::Refused { why, origin, bytes, .. } => self.fold_refused(why, *origin, *bytes)?,
-            Fact::Raised { hire, by } => self.fold_raised(*hire, *by)?,
+            Fact::Queued { origin, ordinal, offer, context } => self.fold_queued(*origin, *ordinal, offer, context)?,
+            Fact::Refused { why, origin, bytes, ordinal, .. } => self.fold_refused(why, *origin, *bytes, *ordinal)?,
+            Fact::Raised { hire, by, draw } => self.fold_raised(*hire, *by, *draw)?,
             Fact::Heard { from, stimulus } => self.fold_heard(from, stimulus)?,
             Fact::Waiting { call, on, need, until } => self.fold_waiting(*call, on, *need, *until)?,
             Fact::Woke { pause, .. } => self.fold_woke(*pause)?,
@@ -134,8 +159,19 @@ impl Contract {
 
     fn fold_asked(&mut self, id: AskId, ask: &Ask, hold: Hold, origin: Origin) -> Law {
         law(id.0 == self.asked + 1, "asks are numbered in order")?;
-        self.fold_origin(origin, Placed::One)?;
         self.check_phase(ask)?;
+        let queued = match ask {
+            Ask::Hire { brief, mode } => self.take_queued(brief, *mode, origin)?,
+            Ask::Model(_)
+            | Ask::Tool(_)
+            | Ask::Check(_)
+            | Ask::Question { .. }
+            | Ask::Draw { .. }
+            | Ask::Tell { .. } => None,
+        };
+        if queued.is_none() {
+            self.fold_origin(origin, Placed::One)?;
+        }
         let ceiling = match ask {
             Ask::Model(request) => self.fold_request(id, request)?,
             Ask::Tool(call) => {
@@ -145,19 +181,22 @@ impl Contract {
                 )?;
                 Hold::money(call.price)
             }
-            Ask::Hire { brief, .. } => self.fold_hire(id, brief)?,
+            Ask::Hire { brief, .. } => self.fold_hire(id, brief, queued.as_deref())?,
             Ask::Check(check) => {
-                law(
-                    self.brief.checks.get(self.round.placed) == Some(check),
-                    "checks are made in the order of the brief",
-                )?;
-                self.round.placed += 1;
-                self.round.open += 1;
+                let in_order = self.brief.checks.get(self.round.placed) == Some(check);
+                law(in_order, "checks are made in the order of the brief")?;
+                (self.round.placed, self.round.open) = (self.round.placed + 1, self.round.open + 1);
                 Hold::money(check.price)
             }
             Ask::Question { to, .. } => {
                 law(*to == Addressee::Owner || self.brief.path.level() > 0, "a root has no hirer")?;
                 self.questions.push(id);
+                Hold::default()
+            }
+            Ask::Draw { least } => {
+                law(self.own_draw.open().is_none(), "a contract has at most one open draw")?;
+                law(self.can_draw(*least), "a hire draws an amount above zero, within its maximum")?;
+                self.own_draw = OwnDraw::Open(OpenDraw { id, missing: *least });
                 Hold::default()
             }
             Ask::Tell { to, what } => {
@@ -172,49 +211,104 @@ impl Contract {
         let pauses = match ask {
             Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) | Ask::Question { .. } => true,
             Ask::Hire { mode, .. } => *mode == Mode::Blocking,
+            Ask::Draw { .. } => false,
             Ask::Tell { .. } => matches!(origin, Origin::Call(_)),
         };
-        // The call of a background hire is answered immediately, and the model has not been shown this answer.
+        // The call of a background hire is answered immediately, and the model has not been shown this answer. If the hire
+        // has waited, the next request shows that it has begun, but that alone is no reason for a request.
         if matches!((ask, origin), (Ask::Hire { mode: Mode::Background, .. }, Origin::Call(_))) {
-            self.unread = true;
+            self.unread |= queued.is_none();
             self.view.add(NOTICE_BYTES_MAX);
         }
-        self.pauses += u32::from(pauses);
+        // The pause of a hire that has waited began when it was queued.
+        self.pauses += u32::from(pauses && queued.is_none());
         self.asked = id.0;
-        self.open.insert(
-            id,
-            Box::new(Open { ask: ask.clone(), hold, origin, pauses, ending_sent: None, waits_for_answer: false }),
-        );
+        let money_max = ask.brief().and_then(|brief| brief.money_max);
+        let (ask, ending_sent, waits_for_answer) = (ask.clone(), None, false);
+        let (draws, newest_draw) = (None, None);
+        let open = Open { ask, hold, origin, pauses, ending_sent, waits_for_answer, draws, money_max, newest_draw };
+        self.count_moving(&open, Moves::Begins);
+        self.open.insert(id, Box::new(open));
         Ok(())
     }
 
-    fn fold_tell(&mut self, hire: AskId, what: &Stimulus) -> Law {
-        let ending = match what {
-            Stimulus::TopUp { to, money } => {
-                let raised = Some(Box::new(Passing { to: to.clone(), money: *money, raised: Some(hire) }));
-                return law(
-                    self.passing.take() == raised,
-                    "only money that was heard and added to the hire's hold is passed on",
-                );
-            }
-            Stimulus::Message(_) => {
-                self.open.get_mut(&hire).ok_or("a live hire is open")?.waits_for_answer = false;
-                return Ok(());
-            }
-            Stimulus::WrapUp => Ending::WrapUp,
-            Stimulus::Cancel => Ending::Cancel,
-            Stimulus::Question(_) | Stimulus::Hire(_) => {
-                return Err("only messages, money and endings are sent to a hire");
-            }
+    /// Counts an open ask, or no longer counts it, among those that hold money or may return some.
+    fn count_moving(&mut self, open: &Open, change: Moves) {
+        let Moving { leaves, hires, blocking } = &mut self.moving;
+        let add = |count: &mut u32, counts: bool| match change {
+            Moves::Begins => *count += u32::from(counts),
+            Moves::Ends => *count -= u32::from(counts),
         };
-        self.open.get_mut(&hire).ok_or("a live hire is open")?.ending_sent = Some(ending);
+        match &open.ask {
+            Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) => add(leaves, open.hold.money > Msat::ZERO),
+            Ask::Hire { .. } => {
+                // A hire that was told to end waits for nothing.
+                let waits = open.ending_sent.is_none() && (open.draws.is_some() || open.waits_for_answer);
+                add(hires, !waits);
+                add(blocking, open.pauses);
+            }
+            Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {}
+        }
+    }
+
+    /// Changes the entry of a live hire, and counts the hire anew.
+    fn change_hire(&mut self, hire: AskId, change: impl FnOnce(&mut Open)) -> Law {
+        let mut open = self.open.remove(&hire).ok_or("a live hire is open")?;
+        let ordinal = open.ask.brief().ok_or("a live hire is open")?.path.ordinal();
+        self.count_moving(&open, Moves::Ends);
+        change(&mut open);
+        self.count_moving(&open, Moves::Begins);
+        if open.draws.is_some() {
+            self.drawers.insert(ordinal);
+        } else {
+            self.drawers.remove(&ordinal);
+        }
+        self.open.insert(hire, open);
+        Ok(())
+    }
+
+    /// Takes an admitted hire out of the queue, if it has waited. Nobody overtakes a hire that waits.
+    fn take_queued(&mut self, brief: &Brief, mode: Mode, origin: Origin) -> Result<Option<Box<Queued>>, &'static str> {
+        let Some((&first, queued)) = self.queue.first_key_value() else { return Ok(None) };
+        law(brief.path.ordinal() == first, "no hire overtakes one that waits for money")?;
+        law(queued.mode() == mode && queued.origin == origin, "a hire that has waited is the one that was queued")?;
+        law(queued.offer.task_key == brief.task_key, "a hire that has waited is the one that was queued")?;
+        Ok(self.remove_queued(first))
+    }
+
+    fn remove_queued(&mut self, ordinal: u32) -> Option<Box<Queued>> {
+        let queued = self.queue.remove(&ordinal)?;
+        self.queue_heads.remove(self.heads_of(&queued.offer), queued.mode());
+        Some(queued)
+    }
+
+    fn fold_queued(&mut self, origin: Origin, ordinal: u32, offer: &Offer, context: &Context) -> Law {
+        law(self.phase == Phase::Working, "a contract that is ending hires nobody")?;
+        self.fold_origin(origin, Placed::One)?;
+        law(ordinal == self.hires + 1, "hires are numbered in order")?;
+        let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
+        law(Heads(waiting) < self.heads.available(), "no more hires wait than heads are available")?;
+        law(self.check_candidate(self.candidate(offer)).is_ok(), "a hire that waits is one that its hirer may hire")?;
+        law(*context == self.context_of(offer), "a fork sees its hirer's last request and the reply to it")?;
+        let pauses = offer.mode == Mode::Blocking;
+        self.pauses += u32::from(pauses);
+        if let (Mode::Background, Origin::Call(_)) = (offer.mode, origin) {
+            self.unread = true;
+            self.view.add(NOTICE_BYTES_MAX);
+        }
+        self.hires = ordinal;
+        self.free_at_hire = self.free_before;
+        self.queue_heads.add(self.heads_of(offer), offer.mode);
+        let queued = Queued { origin, offer: offer.clone(), context: context.clone(), pauses };
+        self.queue.insert(ordinal, Box::new(queued));
         Ok(())
     }
 
     fn fold_request(&mut self, id: AskId, request: &Request) -> Result<Hold, &'static str> {
-        let Request { upto, hears, tokens, max_tokens, turn } = request;
+        let Request { upto, hears, tokens, max_tokens, turn, cut } = request;
         law(*upto == self.facts, "a request shows all facts before it")?;
         let whole = *tokens == self.view.total();
+        law(*cut != whole, "a request that shows less than the transcript says so")?;
         let due = if whole { &*self.owed } else { &[] };
         law(*hears == due, "a request lists every report that is owed, and a request that is cut lists none")?;
         law(self.pauses == 0, "a request waits for every call of the reply before it")?;
@@ -225,7 +319,10 @@ impl Contract {
         match turn {
             Turn::Next => {
                 law(whole, "an ordinary request shows and pays for the whole transcript")?;
-                law(self.turns < self.brief.turns_max, "a contract asks for no more replies than its brief allows")?;
+                law(
+                    self.turns < self.brief.turns_max || self.part.is_some(),
+                    "a contract asks for no more replies than its brief allows",
+                )?;
             }
             Turn::Last => {
                 law(*tokens <= self.view.total(), "a last request shows no more than the transcript")?;
@@ -238,6 +335,7 @@ impl Contract {
         self.request = Some(Requested { id, upto: *upto, tokens: *tokens, last: *turn == Turn::Last, reply: 0 });
         self.unread = false;
         self.urgent = false;
+        self.nudge = None;
         self.final_text = None;
         self.round = Round::default();
         if whole {
@@ -246,9 +344,13 @@ impl Contract {
         Ok(Hold::money(self.brief.tariff.ceiling(*tokens, *max_tokens)))
     }
 
-    fn fold_hire(&mut self, id: AskId, brief: &Brief) -> Result<Hold, &'static str> {
+    fn fold_hire(&mut self, id: AskId, brief: &Brief, queued: Option<&Queued>) -> Result<Hold, &'static str> {
         let own = &*self.brief;
-        law(brief.path == own.path.hire(self.hires + 1), "hires are numbered in order")?;
+        let ordinal = brief.path.ordinal();
+        let in_order = queued.is_some() || ordinal == self.hires + 1;
+        law(in_order && brief.path == own.path.hire(ordinal), "hires are numbered in order")?;
+        let within = brief.money_max.is_none_or(|max| brief.grant.money <= max);
+        law(within, "a grant is at most the hire's maximum")?;
         law(brief.check().is_ok(), "a brief is one that a contract can work on within the laws")?;
         law(brief.grant.depth < own.grant.depth, "depth falls by one per level")?;
         let due = match (own.grant.wrap_up_at(), brief.grant.deadline) {
@@ -270,131 +372,29 @@ impl Contract {
             self.check_candidate(candidate).is_ok(),
             "a hire is on the hirer's team, and neither it nor its task is already above it in the tree",
         )?;
-        if let Context::Fork { request, upto, tokens } = brief.context {
-            // The first release did not count the reply.
-            let sees = |last: &Requested| {
-                let known = [last.tokens, last.tokens.saturating_add(last.reply.into())];
-                (last.id, last.upto) == (request, upto) && known.contains(&tokens)
-            };
-            law(self.request.as_ref().is_some_and(sees), "a fork sees its hirer's last request and the reply to it")?;
-        }
+        let seen = match queued {
+            Some(queued) => queued.context.clone(),
+            None => self.context_seen_by(fork),
+        };
+        law(brief.context == seen, "a fork sees its hirer's last request and the reply to it")?;
         let heads = brief.grant.heads.plus(Heads(1)).ok_or("the number of heads is within its maximum")?;
-        self.hires += 1;
-        self.live.insert(self.hires, id);
+        if queued.is_none() {
+            self.hires = ordinal;
+            self.free_at_hire = self.free_before;
+        }
+        self.live.insert(ordinal, id);
         Ok(Hold { money: brief.grant.money, heads })
     }
 
-    fn fold_answered(&mut self, id: AskId, answer: &Answer, cost: Cost) -> Law {
-        let open = self.open.remove(&id).ok_or("an answer needs an open ask")?;
-        law(fits(&open.ask, answer, &self.phase), "an answer is of a kind that its ask can have")?;
-        let claimed = answer.report().is_none_or(|report| cost == Cost::Known(report.spent));
-        law(claimed, "the cost of a hire is the spending in its report")?;
-        law(
-            answer.report().is_none_or(Report::adds_up),
-            "the fee and the uncertain parts of a report are within its spending",
-        )?;
-        let heads = match answer.report() {
-            Some(report) => Heads(report.heads.0.saturating_add(1)).min(open.hold.heads),
-            None => Heads::ZERO,
-        };
-        let charge = cost.within(open.hold.money);
-        self.purse = self.purse.settle(open.hold.money, charge).ok_or("an open ask holds its ceiling")?;
-        self.heads = self.heads.settle(open.hold.heads, heads).ok_or("an open hire holds its heads")?;
-        self.uncertain = self.uncertain.add(answer, cost, charge).ok_or("no sum exceeds the supply of bitcoin")?;
-        self.pauses -= u32::from(open.pauses);
-        match &open.ask {
-            Ask::Model(request) => self.fold_reply(id, request, open.hold.money, charge, answer)?,
-            Ask::Tool(_) => {
-                self.unread = true;
-                self.fold_text(answer);
-                self.newest_text = answer.text().unwrap_or(self.newest_text);
+    /// Returns the context that a new hire's first request would begin with: a fork sees the last request and the reply to it.
+    pub(super) fn context_seen_by(&self, fork: bool) -> Context {
+        match self.request {
+            Some(request) if fork => {
+                let tokens = request.tokens.saturating_add(request.reply.into());
+                Context::Fork { request: request.id, upto: request.upto, tokens }
             }
-            Ask::Hire { brief, .. } => {
-                self.live.remove(&brief.path.ordinal());
-                self.owed.push(id);
-                self.unread = true;
-                self.fold_text(answer);
-                // If a hire found nothing, its report's text is its own task, which is not a result.
-                let found =
-                    answer.report().map(|report| report.text).filter(|text| *text != Wording::Assembled(brief.task));
-                self.newest_text = found.map_or(self.newest_text, |found| found.text());
-                // A model is shown a report with its output and its task.
-                let output = answer.report().and_then(|report| report.output).map_or(0, |output| output.bytes);
-                self.view.add(u64::from(output) + u64::from(brief.task.bytes) + NOTICE_BYTES_MAX);
-                for wait in self.waits.iter_mut().filter(|wait| wait.on.contains(&id)) {
-                    wait.on.retain(|hire| *hire != id);
-                    wait.ready |= wait.need == Need::Any || wait.on.is_empty();
-                }
-            }
-            Ask::Check(_) => {
-                self.round.open -= 1;
-                self.round.failed |= *answer != Answer::Passed;
-                self.fold_text(answer);
-            }
-            Ask::Question { matter, .. } => {
-                self.questions.retain(|question| *question != id);
-                self.unread = true;
-                self.fold_text(answer);
-                if let (Matter::Approval(tool), Origin::Call(call)) = (matter, open.origin) {
-                    let approved = (*answer == Answer::Approved).then(|| tool.clone());
-                    self.answered_approval = Some(Box::new(AnsweredApproval { call, approved }));
-                }
-            }
-            Ask::Tell { .. } if open.pauses => {
-                self.unread = true;
-                self.view.add(NOTICE_BYTES_MAX);
-            }
-            Ask::Tell { .. } => {}
+            Some(_) | None => Context::Fresh,
         }
-        Ok(())
-    }
-
-    fn fold_reply(&mut self, id: AskId, request: &Request, hold: Msat, charge: Msat, answer: &Answer) -> Law {
-        if request.turn == Turn::Last {
-            // The unspent part of the severance is held again: it must not pay for anything else.
-            let rest = hold.minus(charge).ok_or("the charge is at most the hold")?;
-            self.severance = rest.min(self.brief.severance);
-            self.purse = self.purse.hold(self.severance).ok_or("the rest of the severance is available")?;
-        }
-        if let Answer::Said(said) = answer {
-            self.fold_said(id, said);
-            return Ok(());
-        }
-        self.unread = true;
-        // The model did not see this request, so the reports in it are owed again.
-        self.owed.splice(0..0, request.hears.iter().copied());
-        self.losses += u32::from(*answer == Answer::Lost);
-        self.model_failed |= matches!(answer, Answer::Failed(_)) || self.losses >= LOSSES_MAX;
-        if let (Answer::Failed(why), true) = (answer, self.newest_text == self.brief.task) {
-            self.newest_text = *why;
-        }
-        Ok(())
-    }
-
-    fn fold_said(&mut self, id: AskId, said: &Said) {
-        let last = self.request.is_some_and(|request| request.last);
-        if let (Some(tokens), Some(request)) = (said.input_tokens, &mut self.request) {
-            self.view.tokens = tokens;
-            request.tokens = tokens;
-        }
-        if let Some(request) = &mut self.request {
-            let bytes = u64::from(said.reply.bytes) + u64::from(said.calls) * NOTICE_BYTES_MAX;
-            request.reply = u32::try_from(bytes).unwrap_or(u32::MAX);
-        }
-        self.view.add(u64::from(said.reply.bytes));
-        self.turns += 1;
-        self.losses = 0;
-        self.newest_text = said.words.unwrap_or(self.newest_text);
-        self.final_text = said
-            .words
-            .filter(|_| said.calls == 0 || last)
-            .map(|text| Box::new(FinalText { text, output: said.output, undone: said.undone }));
-        self.placing = (said.calls > 0).then_some(Placing { reply: id, next: 0, calls: said.calls });
-    }
-
-    /// Adds an answer's text to the size of the next request.
-    fn fold_text(&mut self, answer: &Answer) {
-        self.view.add(answer.text().map_or(NOTICE_BYTES_MAX, |text| u64::from(text.bytes)));
     }
 
     /// Checks that a reply's calls are decided on in order, each once. A call that needs approval is decided on again
@@ -419,13 +419,24 @@ impl Contract {
         Ok(())
     }
 
-    fn fold_refused(&mut self, why: &Refusal, origin: Origin, bytes: Option<u32>) -> Law {
+    fn fold_refused(&mut self, why: &Refusal, origin: Origin, bytes: u32, ordinal: Option<u32>) -> Law {
+        if let Some(ordinal) = ordinal {
+            let queued = self.remove_queued(ordinal).ok_or("only a hire that waits is refused with its ordinal")?;
+            law(queued.origin == origin, "a hire that has waited is the one that was queued")?;
+            self.pauses -= u32::from(queued.pauses);
+            self.own_draw = self.own_draw.without_refusal();
+            self.fold_no_longer_awaited(ordinal);
+            if let Origin::Call(_) | Origin::Cascade = origin {
+                self.unread = true;
+                self.view.add(u64::from(bytes));
+            }
+            return Ok(());
+        }
         let count = if matches!(why, Refusal::TooManyCalls { .. }) { Placed::Rest } else { Placed::One };
         self.fold_origin(origin, count)?;
         match origin {
             Origin::Call(_) | Origin::Cascade => {
                 self.unread = true;
-                let bytes = bytes.or_else(|| why.bytes_in_form_1()).ok_or("a refusal stores the size of its text")?;
                 self.view.add(u64::from(bytes));
             }
             Origin::Course => {
@@ -442,63 +453,15 @@ impl Contract {
                     law(heard, "only money that was heard and not passed on can stay")?;
                 }
             }
-            Origin::Promise => {}
         }
         Ok(())
     }
 
-    fn fold_raised(&mut self, hire: AskId, by: Msat) -> Law {
-        let passing = self.passing.as_mut().ok_or("a hold is raised only by a top-up that was heard")?;
-        law(
-            passing.raised.is_none() && passing.money == by,
-            "each top-up raises its hold once, by the amount of the top-up",
-        )?;
-        let way = self.brief.path.toward(&passing.to).ok_or("money is passed on only to contracts below")?;
-        law(self.live.get(&way.ordinal()) == Some(&hire), "money is passed to the hire on the way to its receiver")?;
-        passing.raised = Some(hire);
-        let open = self.open.get_mut(&hire).ok_or("a live hire is open")?;
-        self.purse = self.purse.hold(by).ok_or("a hold is raised by available money")?;
-        open.hold.money = open.hold.money.plus(by).ok_or("no sum exceeds the supply of bitcoin")?;
-        Ok(())
-    }
-
-    fn fold_heard(&mut self, from: &Sender, stimulus: &Stimulus) -> Law {
-        law(self.heard.insert(from.clone()), "a stimulus is heard once")?;
-        match stimulus {
-            Stimulus::Message(text) | Stimulus::Question(text) => {
-                self.view.add(u64::from(text.bytes));
-                self.unread = true;
-                self.urgent |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
-                if let (Sender::Contract(key), Stimulus::Question(_)) = (from, stimulus) {
-                    let asks = self.live_hire(&key.contract).and_then(|hire| self.open.get_mut(&hire));
-                    if let Some(open) = asks {
-                        open.waits_for_answer = true;
-                    }
-                }
-                // In a conversation, each message from the owner resets the turns and the nudges.
-                if self.brief.close_when == CloseWhen::Asked && matches!(from, Sender::Owner { .. }) {
-                    self.turns = 0;
-                    self.nudged.clear();
-                }
-            }
-            Stimulus::TopUp { to, money } => {
-                law(self.may_pay(from), "money comes from the hirer, and for a root from the owner")?;
-                self.purse = self.purse.raised(*money).ok_or("no sum exceeds the supply of bitcoin")?;
-                self.passing =
-                    (*to != self.brief.path).then(|| Box::new(Passing { to: to.clone(), money: *money, raised: None }));
-            }
-            Stimulus::WrapUp => self.asked_to_end = self.asked_to_end.or(Some(Outcome::Exhausted(Limit::Asked))),
-            Stimulus::Cancel => self.asked_to_end = Some(Outcome::Cancelled),
-            Stimulus::Hire(_) => {}
-        }
-        Ok(())
-    }
-
-    fn fold_waiting(&mut self, call: CallRef, on: &[AskId], need: Need, until: Option<Millis>) -> Law {
+    fn fold_waiting(&mut self, call: CallRef, on: &[u32], need: Need, until: Option<Millis>) -> Law {
         law(self.phase == Phase::Working, "a contract that is ending does not begin to wait")?;
         self.fold_origin(Origin::Call(call), Placed::One)?;
-        let live = |id: &AskId| matches!(self.ask(*id), Some(Ask::Hire { .. }));
-        law(on.iter().all(live), "a call waits for live hires")?;
+        let unreported = |ordinal: &u32| self.live.contains_key(ordinal) || self.queue.contains_key(ordinal);
+        law(on.iter().all(unreported), "a call waits for hires that live or wait for money")?;
         self.waits.push(Wait { call, on: on.to_vec(), need, until, ready: on.is_empty() });
         self.pauses += 1;
         Ok(())
@@ -511,10 +474,17 @@ impl Contract {
                     self.waits.iter().position(|wait| wait.call == call).ok_or("only a pause that exists can end")?;
                 self.waits.remove(at);
             }
-            Pause::Hire(id) => {
-                let open = self.open.get_mut(&id).ok_or("only a pause that exists can end")?;
-                law(matches!(open.ask, Ask::Hire { .. }) && open.pauses, "only a pause that exists can end")?;
-                open.pauses = false;
+            Pause::Hire(ordinal) => {
+                if let Some(queued) = self.queue.get_mut(&ordinal) {
+                    law(queued.pauses, "only a pause that exists can end")?;
+                    queued.pauses = false;
+                    self.queue_heads.background += 1;
+                } else {
+                    let hire = self.live.get(&ordinal).copied().ok_or("only a pause that exists can end")?;
+                    let pauses = self.open.get(&hire).is_some_and(|open| open.pauses);
+                    law(pauses, "only a pause that exists can end")?;
+                    self.change_hire(hire, |open| open.pauses = false)?;
+                }
             }
         }
         self.pauses -= 1;
@@ -527,6 +497,7 @@ impl Contract {
         law(self.phase == Phase::Working, "a contract that is ending gets no nudge")?;
         law(self.nudged.insert(nudge), "an agent gets each nudge once")?;
         self.unread = true;
+        self.nudge = Some(nudge);
         self.view.add(NOTICE_BYTES_MAX);
         Ok(())
     }
@@ -547,11 +518,17 @@ impl Contract {
         };
         law(lawful, "a contract begins to close once, except that a cancel may follow another ending")?;
         self.phase = Phase::Closing(outcome);
+        // Each live hire is sent the ending, and ends its draw itself.
+        for ordinal in std::mem::take(&mut self.drawers) {
+            let hire = self.live.get(&ordinal).copied().ok_or("a hire that draws is live")?;
+            self.change_hire(hire, |open| open.draws = None)?;
+        }
         Ok(())
     }
 
     fn fold_closed(&mut self, report: &Report) -> Law {
-        law(self.open.is_empty() && self.waits.is_empty(), "a contract closes only when it has no open asks")?;
+        let nothing_open = self.open.is_empty() && self.waits.is_empty() && self.queue.is_empty();
+        law(nothing_open, "a contract closes only when it has no open asks and no hire waits")?;
         let outcome = match self.phase {
             Phase::Closing(outcome) => outcome,
             Phase::Working | Phase::Closed(_) => Outcome::Done,
@@ -568,24 +545,19 @@ impl Contract {
         law(report.spent == purse.spent(), "a report has the right spent amount")?;
         law(report.change == purse.change(), "the change is the granted money that was not spent")?;
         let Uncertain { reserved, estimated } = self.uncertain;
-        law(report.reserved.is_none_or(|claimed| claimed == reserved), "a report has the right reserved amount")?;
-        law(report.estimated.is_none_or(|claimed| claimed == estimated), "a report has the right estimated amount")?;
+        law(report.reserved == reserved, "a report has the right reserved amount")?;
+        law(report.estimated == estimated, "a report has the right estimated amount")?;
         law(
             report.heads == self.heads.spent(),
             "the used heads in a report are the heads that its contract has spent",
         )?;
+        law(report.cut == self.wording_is_cut(), "a report says whether its text ends before its own end")?;
+        let tokens = self.final_text.as_ref().map_or(0, |text| text.size.tokens);
+        law(report.tokens == tokens, "a report has the reported tokens of its final text")?;
         law(report.unheard == self.owed, "a report lists every report of a hire that no request included")?;
         self.purse = purse;
         self.severance = Msat::ZERO;
         self.phase = Phase::Closed(Box::new(report.clone()));
         Ok(())
-    }
-
-    /// Returns whether this sender may send money: the hirer to its hire, the owner to a root.
-    pub(super) fn may_pay(&self, from: &Sender) -> bool {
-        match from {
-            Sender::Owner { .. } => self.brief.path.level() == 0,
-            Sender::Contract(key) => self.brief.path.hirer().as_ref() == Some(&key.contract),
-        }
     }
 }

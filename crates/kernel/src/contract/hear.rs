@@ -4,13 +4,14 @@ use super::{Contract, Phase};
 use crate::ask::{Addressee, Answer, Ask, Cost, Matter, Origin, Sender, Stimulus};
 use crate::brief::{Mode, Offer};
 use crate::fact::{Fact, Hold, Pause, Waking};
-use crate::money::Msat;
-use crate::path::{AskId, DEPTH_MAX, Path};
+use crate::money::{Msat, Quantity};
+use crate::path::{AskId, AskKey, DEPTH_MAX, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
 use crate::report::{Limit, Outcome};
 use crate::text::TextRef;
 use crate::time::Millis;
 
+use super::admit::Later;
 use super::share::Want;
 
 impl Contract {
@@ -20,16 +21,19 @@ impl Contract {
         if ignored || self.heard.contains(&from) || !self.accepts(&from, &what) {
             return;
         }
-        if let Stimulus::TopUp { to, money } = what {
-            return self.hear_money(from, to, money, facts);
+        if let Stimulus::TopUp { to, money, draw } = what {
+            return self.hear_money(from, to, money, draw, facts);
         }
         self.emit(Fact::Heard { from: from.clone(), stimulus: what.clone() }, facts);
         match what {
             Stimulus::Message(text) => self.hear_message(&from, text, facts),
             Stimulus::Question(_) => self.detach(facts),
             Stimulus::Hire(offer) => self.hear_hire(*offer, now, facts),
+            Stimulus::Draw { .. } => self.hear_draw(&from, facts),
+            Stimulus::RefuseDraw { draw } => self.end_draw(draw, Answer::NotMet, facts),
+            Stimulus::DropHire { ordinal } => self.hear_drop(ordinal, facts),
             Stimulus::WrapUp if self.phase == Phase::Working => {
-                let outcome = if self.is_idle() { Outcome::Done } else { Outcome::Exhausted(Limit::Asked) };
+                let outcome = self.outcome_if_asked_to_end();
                 self.begin_closing(outcome, facts);
             }
             Stimulus::WrapUp => {}
@@ -54,16 +58,63 @@ impl Contract {
         valid_sender
             && match what {
                 Stimulus::Message(text) => text.bytes <= MESSAGE_BYTES_MAX,
-                Stimulus::Question(text) => {
-                    let hire = match from {
-                        Sender::Owner { .. } => None,
-                        Sender::Contract(key) => self.live_hire(&key.contract),
-                    };
-                    hire.is_some() && text.bytes <= MESSAGE_BYTES_MAX
+                Stimulus::Question(text) => self.sending_hire(from).is_some() && text.bytes <= MESSAGE_BYTES_MAX,
+                Stimulus::TopUp { to, draw, .. } => {
+                    // Only money for the contract itself answers its draw.
+                    self.may_pay(from) && storable(to) && (draw.is_none() || *to == self.brief.path)
                 }
-                Stimulus::TopUp { to, .. } => self.may_pay(from) && storable(to),
+                Stimulus::Draw { least } => *least > Msat::ZERO && self.sending_hire(from).is_some(),
+                Stimulus::RefuseDraw { .. } => matches!(from, Sender::Contract(_)) && above,
+                Stimulus::DropHire { .. } => matches!(from, Sender::Owner { .. }),
                 Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => above,
             }
+    }
+
+    fn outcome_if_asked_to_end(&self) -> Outcome {
+        match &self.final_text {
+            Some(text) if self.is_idle() && text.cut => Outcome::Exhausted(Limit::Length),
+            Some(_) if self.is_idle() => Outcome::Done,
+            Some(_) | None => Outcome::Exhausted(Limit::Asked),
+        }
+    }
+
+    /// Returns the live hire that has sent a stimulus.
+    pub(super) fn sending_hire(&self, from: &Sender) -> Option<AskId> {
+        match from {
+            Sender::Owner { .. } => None,
+            Sender::Contract(key) => self.live_hire(&key.contract),
+        }
+    }
+
+    /// Refuses a draw beyond the maximum of the hire at once. Other draws are served in their turn.
+    fn hear_draw(&mut self, from: &Sender, facts: &mut Vec<Fact>) {
+        let Sender::Contract(AskKey { contract, .. }) = from else { return };
+        let Some(open) = self.live_hire(contract).and_then(|hire| self.open.get(&hire)) else { return };
+        let Some(drawer) = open.draws else { return };
+        let within = |max: Msat| open.hold.money.plus(drawer.least).is_some_and(|sum| sum <= max);
+        if self.phase == Phase::Working && !open.money_max.is_none_or(within) {
+            self.refuse_draw(contract.ordinal(), facts);
+        }
+    }
+
+    /// Answers the contract's own draw, if it is still open.
+    pub(super) fn end_draw(&mut self, draw: AskId, answer: Answer, facts: &mut Vec<Fact>) {
+        if self.own_draw.open().is_some_and(|open| open.id == draw) {
+            self.emit(Fact::Answered { id: draw, answer, cost: Cost::Known(Msat::ZERO) }, facts);
+        }
+    }
+
+    /// Gives up a hire that waits for money. A hire that has begun meanwhile is cancelled.
+    fn hear_drop(&mut self, ordinal: u32, facts: &mut Vec<Fact>) {
+        if self.phase != Phase::Working {
+            return;
+        }
+        let hire = self.brief.path.hire(ordinal);
+        if self.waiting_hire(&hire).is_some() {
+            self.drop_queued(ordinal, facts);
+        } else if self.live_hire(&hire).is_some() {
+            self.emit_ask(Ask::Tell { to: hire, what: Stimulus::Cancel }, Hold::default(), Origin::Outside, facts);
+        }
     }
 
     /// Hears a message. A message from the hirer or the owner answers a question to them. A message from the owner also
@@ -90,8 +141,9 @@ impl Contract {
             return;
         }
         let waits = self.waits.iter().map(|wait| Pause::Call(wait.call));
-        let hires = self.live.values().filter(|id| self.open[id].pauses).map(|id| Pause::Hire(*id));
-        for pause in waits.chain(hires).collect::<Vec<_>>() {
+        let live = self.live.iter().filter(|(_, id)| self.open[id].pauses).map(|(ordinal, _)| Pause::Hire(*ordinal));
+        let queued = self.queue.iter().filter(|(_, queued)| queued.pauses).map(|(ordinal, _)| Pause::Hire(*ordinal));
+        for pause in waits.chain(live).chain(queued).collect::<Vec<_>>() {
             self.emit(Fact::Woke { pause, why: Waking::Message }, facts);
         }
     }
@@ -99,27 +151,30 @@ impl Contract {
     /// Hears a hire from outside. No call waits for such a hire, so it always runs in the background.
     fn hear_hire(&mut self, offer: Offer, now: Millis, facts: &mut Vec<Fact>) {
         let offer = Offer { mode: Mode::Background, ..offer };
-        for share in self.shares(&[Want::Hire(&offer)], now) {
-            self.admit_hire(&offer, Origin::Outside, share, now, facts);
+        for place in self.places(&[Want::Hire(&offer)], now) {
+            self.place_hire(&offer, Origin::Outside, place, Later::default(), now, facts);
         }
     }
 
     /// Hears a top-up. Money for this contract is added to its purse. Money for a contract below is added to the hold
     /// of the hire on the way and passed on by one level. If that hire is not live, the money stays here.
-    fn hear_money(&mut self, from: Sender, to: Path, money: Msat, facts: &mut Vec<Fact>) {
+    fn hear_money(&mut self, from: Sender, to: Path, money: Msat, draw: Option<AskId>, facts: &mut Vec<Fact>) {
         // The sum would exceed the supply of bitcoin.
         if self.purse.raised(money).is_none() {
             return;
         }
-        let what = Stimulus::TopUp { to: to.clone(), money };
+        let what = Stimulus::TopUp { to: to.clone(), money, draw };
         self.emit(Fact::Heard { from, stimulus: what.clone() }, facts);
         if to == self.brief.path {
+            if let Some(draw) = draw {
+                self.end_draw(draw, Answer::Met, facts);
+            }
             return;
         }
         let next = self.brief.path.toward(&to).and_then(|hop| Some((self.live_hire(&hop)?, hop)));
         match next {
             Some((hire, hop)) if self.phase == Phase::Working => {
-                self.emit(Fact::Raised { hire, by: money }, facts);
+                self.emit(Fact::Raised { hire, by: money, draw: None }, facts);
                 self.emit_ask(Ask::Tell { to: hop, what }, Hold::default(), Origin::Course, facts);
             }
             Some(_) | None => {

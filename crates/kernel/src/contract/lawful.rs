@@ -15,7 +15,11 @@ impl Contract {
         self.check_order(fact)?;
         match fact {
             Fact::Asked { ask, origin, .. } => self.check_origin(ask, *origin),
-            Fact::Refused { origin, .. } => self.check_on_behalf(*origin),
+            Fact::Queued { origin, .. } => {
+                law(*origin != Origin::Course, "an ask has an origin that allows it")?;
+                self.check_on_behalf(*origin)
+            }
+            Fact::Refused { origin, ordinal: None, .. } => self.check_on_behalf(*origin),
             Fact::Woke { pause, why } => self.check_woke(*pause, *why),
             Fact::Nudged(nudge) => self.check_nudged(*nudge),
             Fact::Compacted { .. } => law(
@@ -24,7 +28,9 @@ impl Contract {
             ),
             Fact::Closing(outcome) => self.check_asked_to_end(*outcome),
             Fact::Closed(report) => self.check_claims(report),
-            Fact::Opened(_)
+            // A hire that waits was checked when it was queued.
+            Fact::Refused { ordinal: Some(_), .. }
+            | Fact::Opened(_)
             | Fact::Answered { .. }
             | Fact::Raised { .. }
             | Fact::Heard { .. }
@@ -53,35 +59,38 @@ impl Contract {
                 "a contract that has heard a cancel begins to close before anything else happens",
             );
         }
-        let among = placed.is_some() || matches!(fact, Fact::Woke { .. } | Fact::Compacted { .. });
+        // A call may stop a hire that waits, whoever hired it.
+        let stops = matches!(fact, Fact::Refused { ordinal: Some(_), .. });
+        let among = placed.is_some() || stops || matches!(fact, Fact::Woke { .. } | Fact::Compacted { .. });
         law(self.placing.is_none() || among, "a reply's calls are decided on before anything else happens")
     }
 
     fn check_origin(&self, ask: &Ask, origin: Origin) -> Law {
         let fits = match ask {
-            Ask::Model(_) | Ask::Check(_) => origin == Origin::Course,
+            Ask::Model(_) | Ask::Check(_) | Ask::Draw { .. } => origin == Origin::Course,
             Ask::Tool(_) | Ask::Question { .. } => matches!(origin, Origin::Call(_)),
             Ask::Hire { .. } => origin != Origin::Course,
             Ask::Tell { what, .. } => match origin {
                 Origin::Call(_) => matches!(what, Stimulus::Message(_) | Stimulus::Cancel),
                 Origin::Course => match self.phase {
-                    Phase::Working => matches!(what, Stimulus::TopUp { .. }),
+                    Phase::Working => matches!(what, Stimulus::TopUp { .. } | Stimulus::RefuseDraw { .. }),
                     Phase::Closing(_) | Phase::Closed(_) => matches!(what, Stimulus::WrapUp | Stimulus::Cancel),
                 },
-                Origin::Cascade | Origin::Promise | Origin::Outside => false,
+                Origin::Outside => matches!(what, Stimulus::Cancel),
+                Origin::Cascade => false,
             },
         };
         law(fits, "an ask has an origin that allows it")?;
         let checked = !matches!(ask, Ask::Check(_)) || self.final_text.is_some();
         law(checked, "only a final text is checked")?;
-        self.check_on_behalf(origin)
+        let has_waited = ask.brief().is_some_and(|brief| self.queue.contains_key(&brief.path.ordinal()));
+        if has_waited { Ok(()) } else { self.check_on_behalf(origin) }
     }
 
     /// The runtime hires on an agent's behalf only after the agent's text.
     fn check_on_behalf(&self, origin: Origin) -> Law {
-        let on_behalf = matches!(origin, Origin::Cascade | Origin::Promise);
         law(
-            !on_behalf || self.final_text.is_some(),
+            origin != Origin::Cascade || self.final_text.is_some(),
             "the runtime hires on an agent's behalf only after the agent's final text",
         )
     }
@@ -122,10 +131,15 @@ impl Contract {
 
     /// An ending on request needs the request.
     fn check_asked_to_end(&self, outcome: Outcome) -> Law {
+        let cut = self.final_text.as_ref().is_some_and(|text| text.cut) && self.part.is_none();
+        law(
+            outcome != Outcome::Exhausted(Limit::Length) || cut,
+            "only a text that was cut ends a contract by its length",
+        )?;
         let request = match outcome {
             Outcome::Done | Outcome::Exhausted(Limit::Asked) => Some(Outcome::Exhausted(Limit::Asked)),
             Outcome::Cancelled => Some(Outcome::Cancelled),
-            Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline) | Outcome::Failed => None,
+            Outcome::Exhausted(Limit::Purse | Limit::Turns | Limit::Deadline | Limit::Length) | Outcome::Failed => None,
         };
         law(
             request.is_none() || request == self.asked_to_end,
@@ -144,6 +158,8 @@ impl Contract {
             "a report names the nudge that its final text ignored",
         )?;
         let passed = self.final_text.is_some() && self.round.passed(self.brief.checks.len());
+        law(!report.cut || report.acceptance == Acceptance::NotAccepted, "a text that was cut is not accepted")?;
+        law(!report.cut || report.outcome != Outcome::Done, "a text that was cut is not the end of the work")?;
         law(
             report.acceptance == Acceptance::NotAccepted || passed,
             "only a final text that passed its checks is accepted",
@@ -178,7 +194,12 @@ impl Contract {
     pub(super) fn check_phase(&self, ask: &Ask) -> Law {
         let tells = |allowed: Stimulus| match ask {
             Ask::Tell { what, .. } => *what == allowed,
-            Ask::Model(_) | Ask::Tool(_) | Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } => false,
+            Ask::Model(_)
+            | Ask::Tool(_)
+            | Ask::Hire { .. }
+            | Ask::Check(_)
+            | Ask::Question { .. }
+            | Ask::Draw { .. } => false,
         };
         let last = matches!(ask, Ask::Model(Request { turn: Turn::Last, .. }));
         match self.phase {
@@ -219,9 +240,11 @@ impl AnsweredApproval {
 fn placed(fact: &Fact) -> Option<CallRef> {
     match fact {
         Fact::Asked { origin: Origin::Call(call), .. }
+        | Fact::Queued { origin: Origin::Call(call), .. }
         | Fact::Refused { origin: Origin::Call(call), .. }
         | Fact::Waiting { call, .. } => Some(*call),
         Fact::Asked { .. }
+        | Fact::Queued { .. }
         | Fact::Refused { .. }
         | Fact::Opened(_)
         | Fact::Answered { .. }

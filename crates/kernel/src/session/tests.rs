@@ -28,7 +28,12 @@ fn a_top_up_goes_to_a_root_at_work_and_the_roots_change_comes_back() {
     for fact in [SessionFact::Funded { money: sat(10), root: None, payment: None }, requested(1, 10), top_up] {
         assert_eq!(session.apply(&fact), Ok(()));
     }
-    let ended = |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent), reserved: None, estimated: None };
+    let ended = |spent| SessionFact::Ended {
+        root: Path::root(1),
+        spent: sat(spent),
+        reserved: Msat::ZERO,
+        estimated: Msat::ZERO,
+    };
     assert_eq!(session.apply(&ended(16)), Err(SessionError::Impossible { claimed: sat(16), most: sat(15) }));
     assert_eq!(session.apply(&ended(12)), Ok(()));
     assert_eq!(session.apply(&ended(12)), Err(SessionError::NotThisRoot { root: Path::root(1) }));
@@ -36,23 +41,23 @@ fn a_top_up_goes_to_a_root_at_work_and_the_roots_change_comes_back() {
 }
 
 #[test]
-fn corrections_are_credited_up_to_the_spent_money() {
-    let ended = SessionFact::Ended { root: Path::root(1), spent: sat(8), reserved: None, estimated: None };
+fn corrections_are_credited_up_to_the_reserved_money() {
+    let ended = SessionFact::Ended { root: Path::root(1), spent: sat(9), reserved: sat(8), estimated: Msat::ZERO };
     let funded = SessionFact::Funded { money: sat(10), root: None, payment: None };
     let mut session = Session::restore([funded, requested(1, 10), ended]).unwrap();
     let key = |root, ask| AskKey { contract: Path::root(root).hire(2), ask: AskId(ask) };
     let corrected = |ask, credit| SessionFact::Corrected { ask: key(1, ask), credit: sat(credit) };
     assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
     assert_eq!(session.apply(&corrected(2, 3)), Err(SessionError::Impossible { claimed: sat(3), most: sat(2) }));
-    assert_eq!((session.free(), session.credited()), (sat(8), sat(6)));
+    assert_eq!((session.free(), session.credited()), (sat(7), sat(6)));
     // The same correction twice counts once; a different correction of the same ask is an error.
     assert_eq!(session.apply(&corrected(1, 6)), Ok(()));
     let contradicted = SessionError::Contradicted { ask: key(1, 1), before: sat(6) };
     assert_eq!(session.apply(&corrected(1, 2)), Err(contradicted));
     let stranger = SessionFact::Corrected { ask: key(2, 1), credit: sat(1) };
     assert_eq!(session.apply(&stranger), Err(SessionError::NotThisRoot { root: Path::root(2) }));
-    assert_eq!((session.free(), session.credited(), session.spent()), (sat(8), sat(6), sat(8)));
-    assert_eq!(session.apply(&corrected(2, 2)), Ok(()), "corrections may return all spent money");
+    assert_eq!((session.free(), session.credited(), session.spent()), (sat(7), sat(6), sat(9)));
+    assert_eq!(session.apply(&corrected(2, 2)), Ok(()), "corrections may return all reserved money");
 }
 
 #[test]
@@ -61,8 +66,8 @@ fn only_reserved_money_can_be_corrected_once_the_root_reports_how_much_is_reserv
     let ended = |reserved, estimated| SessionFact::Ended {
         root: Path::root(1),
         spent: sat(8),
-        reserved: Some(sat(reserved)),
-        estimated: Some(sat(estimated)),
+        reserved: sat(reserved),
+        estimated: sat(estimated),
     };
     let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
     let impossible = |claimed, most| Err(SessionError::Impossible { claimed: sat(claimed), most: sat(most) });
@@ -81,7 +86,12 @@ fn a_root_at_work_can_be_corrected_and_must_have_spent_at_least_the_credit() {
     let mut session = Session::restore([funded, requested(1, 10)]).unwrap();
     let ask = AskKey { contract: Path::root(1), ask: AskId(3) };
     assert_eq!(session.apply(&SessionFact::Corrected { ask, credit: sat(4) }), Ok(()));
-    let ended = |spent| SessionFact::Ended { root: Path::root(1), spent: sat(spent), reserved: None, estimated: None };
+    let ended = |spent| SessionFact::Ended {
+        root: Path::root(1),
+        spent: sat(spent),
+        reserved: Msat::ZERO,
+        estimated: Msat::ZERO,
+    };
     assert_eq!(session.apply(&ended(3)), Err(SessionError::Impossible { claimed: sat(4), most: sat(3) }));
     assert_eq!(session.apply(&ended(7)), Ok(()));
     assert_eq!((session.free(), session.spent(), session.credited()), (sat(7), sat(7), sat(4)));
@@ -97,7 +107,12 @@ fn crediting_beyond_the_supply_is_an_error_and_not_a_panic() {
         let ask = AskKey { contract: path.clone(), ask: AskId(1) };
         let prices = TextRef { hash: Hash([7; 32]), bytes: 9, kind: TextKind::Prices };
         session.apply(&SessionFact::Requested { root: path.clone(), money: Msat::SUPPLY, prices })?;
-        session.apply(&SessionFact::Ended { root: path, spent: Msat::SUPPLY, reserved: None, estimated: None })?;
+        session.apply(&SessionFact::Ended {
+            root: path,
+            spent: Msat::SUPPLY,
+            reserved: Msat::SUPPLY,
+            estimated: Msat::ZERO,
+        })?;
         session.apply(&SessionFact::Corrected { ask, credit: Msat::SUPPLY })
     };
     assert_eq!(round(1), Ok(()));

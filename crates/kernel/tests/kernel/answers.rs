@@ -136,7 +136,7 @@ fn a_top_up_from_a_wrong_sender_changes_nothing_however_often_it_is_delivered() 
     hall.says("1", &[hire("coder").budget(20)]);
     let astray = || Input::Stimulus {
         from: Sender::Owner { command: 7 },
-        what: Stimulus::TopUp { to: path("1.1"), money: sat(5) },
+        what: Stimulus::TopUp { to: path("1.1"), money: sat(5), draw: None },
     };
     let purse = hall.purse("1.1");
     for _ in 0..2 {

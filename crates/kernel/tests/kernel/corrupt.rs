@@ -110,7 +110,7 @@ fn a_changed_fact_is_found() {
         ("38 answered: heads", own),
         ("47 asked: arguments", "the call was not approved, so it was never made"),
         ("54 answered: heads", own),
-        ("56 answered: longer", last),
+        ("56 answered: larger", last),
         ("56 answered: input tokens", last),
     ];
     check(changed, &lawful);

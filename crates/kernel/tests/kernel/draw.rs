@@ -76,8 +76,18 @@ fn fact(fact: &Fact) -> String {
             format!("asked {id} {}{}", self::ask(ask, *hold), origin_note(*from))
         }
         Fact::Answered { id, answer, cost } => format!("answered {id} {}{}", self::answer(answer), self::cost(*cost)),
-        Fact::Refused { why, origin, .. } => format!("refused {}: {why}", self::origin(*origin)),
-        Fact::Raised { hire, by } => format!("raised {hire} by {by}"),
+        Fact::Queued { origin, ordinal, offer, .. } => {
+            let mode = if offer.mode == Mode::Background { " in background" } else { "" };
+            format!("queued {ordinal} {}{mode}{}", offer.agent, origin_note(*origin))
+        }
+        Fact::Refused { why, origin, ordinal, .. } => {
+            let hire = ordinal.map_or(String::new(), |ordinal| format!(", hire {ordinal}"));
+            format!("refused {}{hire}: {why}", self::origin(*origin))
+        }
+        Fact::Raised { hire, by, draw } => {
+            let draw = draw.map_or(String::new(), |draw| format!(" for its draw {draw}"));
+            format!("raised {hire} by {by}{draw}")
+        }
         Fact::Heard { stimulus, .. } => format!("heard {}", self::stimulus(stimulus)),
         Fact::Waiting { call, on, need, until } => {
             let need = match need {
@@ -85,7 +95,8 @@ fn fact(fact: &Fact) -> String {
                 Need::All => "all",
             };
             let until = until.map_or(String::new(), |until| format!(" until {until}"));
-            format!("waiting {} for {need} of [{}]{until}", self::call(*call), ids(on))
+            let on = on.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            format!("waiting {} for {need} of [{on}]{until}", self::call(*call))
         }
         Fact::Woke { pause, why } => format!("woke {}: {}", self::pause(*pause), waking(*why)),
         Fact::Nudged(nudge) => format!("nudged: {}", self::nudge(*nudge)),
@@ -118,6 +129,7 @@ fn ask(ask: &Ask, hold: Hold) -> String {
             };
             format!("question to {to} until {until}: {matter}")
         }
+        Ask::Draw { least } => format!("draw {least}"),
         Ask::Tell { to, what } => format!("tell {to} {}", stimulus(what)),
     }
 }
@@ -142,6 +154,8 @@ fn answer(answer: &Answer) -> String {
         Answer::Approved => "approved".to_owned(),
         Answer::Denied => "denied".to_owned(),
         Answer::NoReply => "no reply".to_owned(),
+        Answer::Met => "met".to_owned(),
+        Answer::NotMet => "not met".to_owned(),
         Answer::Delivered => "delivered".to_owned(),
         Answer::Gone => "gone".to_owned(),
         Answer::Lost => "lost".to_owned(),
@@ -153,6 +167,7 @@ fn answer(answer: &Answer) -> String {
 fn said(said: &Said) -> String {
     let words = said.words.map_or("nothing".to_owned(), spelled);
     match said.calls {
+        0 if said.cut.is_some() => format!("said {words}, cut"),
         0 => format!("said {words}"),
         1 => "said 1 call".to_owned(),
         many => format!("said {many} calls"),
@@ -163,7 +178,11 @@ fn stimulus(stimulus: &Stimulus) -> String {
     match stimulus {
         Stimulus::Message(text) => format!("message {}", spelled(*text)),
         Stimulus::Question(text) => format!("question {}", spelled(*text)),
-        Stimulus::TopUp { to, money } => format!("top-up of {money} for {to}"),
+        Stimulus::TopUp { to, money, draw: None } => format!("top-up of {money} for {to}"),
+        Stimulus::TopUp { money, draw: Some(draw), .. } => format!("{money} for draw {draw}"),
+        Stimulus::Draw { least } => format!("draw of {least}"),
+        Stimulus::RefuseDraw { draw } => format!("no money for draw {draw}"),
+        Stimulus::DropHire { ordinal } => format!("drop hire {ordinal}"),
         Stimulus::Hire(offer) => format!("hire of {}", offer.agent),
         Stimulus::WrapUp => "wrap up".to_owned(),
         Stimulus::Cancel => "cancel".to_owned(),
@@ -181,6 +200,7 @@ fn report(report: &Report) -> String {
         Wording::Final(text) => spelled(text),
         Wording::Assembled(text) => format!("assembled from {}", spelled(text)),
     });
+    parts.extend(report.cut.then(|| "cut".to_owned()));
     parts.extend(report.output.map(|output| format!("output {}", spelled(output))));
     parts.extend(report.ignored_nudge.map(|undone| format!("ignored nudge {}", nudge(undone))));
     parts.extend((!report.unheard.is_empty()).then(|| format!("unheard {}", ids(&report.unheard))));
@@ -197,6 +217,7 @@ fn outcome(outcome: Outcome) -> String {
         Outcome::Exhausted(Limit::Turns) => "exhausted: turns",
         Outcome::Exhausted(Limit::Deadline) => "exhausted: deadline",
         Outcome::Exhausted(Limit::Asked) => "exhausted: asked",
+        Outcome::Exhausted(Limit::Length) => "exhausted: length",
         Outcome::Failed => "failed",
         Outcome::Cancelled => "cancelled",
     };
@@ -216,7 +237,7 @@ fn waking(why: Waking) -> &'static str {
     match why {
         Waking::Reported => "reported",
         Waking::TimedOut => "timed out",
-        Waking::Message => "words",
+        Waking::Message => "message",
         Waking::Closing => "closing",
     }
 }
@@ -233,7 +254,6 @@ fn origin(origin: Origin) -> String {
         Origin::Course => "by the contract itself".to_owned(),
         Origin::Call(call) => self::call(call),
         Origin::Cascade => "cascade".to_owned(),
-        Origin::Promise => "promise".to_owned(),
         Origin::Outside => "from outside".to_owned(),
     }
 }
@@ -243,7 +263,6 @@ fn origin_note(origin: Origin) -> &'static str {
     match origin {
         Origin::Course | Origin::Call(_) => "",
         Origin::Cascade => " (cascade)",
-        Origin::Promise => " (promise)",
         Origin::Outside => " (from outside)",
     }
 }

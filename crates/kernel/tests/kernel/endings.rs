@@ -2,7 +2,8 @@
 //! text.
 
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, Brief, Cost, Grant, Limit, Millis, Need, Outcome, Stimulus, TextKind, Wording,
+    Acceptance, Answer, Ask, Brief, Cost, Grant, Limit, Millis, Need, Outcome, Stimulus, TextKind, WRAP_UP_MARGIN_MAX,
+    Wording,
 };
 use insta::assert_snapshot;
 
@@ -36,14 +37,14 @@ fn an_empty_purse_leaves_the_severance_for_a_last_request() {
 
 #[test]
 fn the_last_request_is_cut_to_fit_the_severance() {
-    let own = root("coder", 18);
-    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, severance: sat(4), opening_bytes: 1000, ..own });
-    assert_snapshot!(hall.open_asks("1"), @"#1 model, holds 14sat");
-    hall.replies_for("1", calling(&[tool("read")]), known(14));
+    let own = root("coder", 20);
+    let mut hall = Hall::open(Brief { tariff: PRICED_INPUT, severance: sat(5), opening_bytes: 1000, ..own });
+    assert_snapshot!(hall.open_asks("1"), @"#1 model, holds 15sat");
+    hall.replies_for("1", calling(&[tool("read")]), known(15));
     hall.tool_ends("1", "read", known(0));
-    assert_snapshot!(hall.open_asks("1"), @"#3 model for the last time, holds 4sat");
+    assert_snapshot!(hall.open_asks("1"), @"#3 model for the last time, holds 5sat");
     let (_, ask) = hall.contract("1").outstanding().next().unwrap();
-    assert!(matches!(ask, Ask::Model(request) if (request.tokens, request.max_tokens) == (300, 256)));
+    assert!(matches!(ask, Ask::Model(request) if (request.tokens, request.max_tokens) == (300, 512)));
 }
 
 #[test]
@@ -65,7 +66,10 @@ fn the_last_turn_allowed_is_followed_by_a_last_request() {
 #[test]
 fn before_its_deadline_a_contract_makes_a_last_request() {
     let own = root("coder", 100);
-    let mut hall = Hall::open(Brief { grant: Grant { deadline: Some(Millis(100_000)), ..own.grant }, ..own });
+    let mut hall = Hall::open(Brief {
+        grant: Grant { deadline: Some(Millis(100_000)), margin: Some(WRAP_UP_MARGIN_MAX), ..own.grant },
+        ..own
+    });
     hall.says("1", &[tool("read")]);
     assert_eq!(hall.contract("1").wake_at(), Some(Millis(70_000)));
     hall.skip_facts("1");
@@ -224,7 +228,7 @@ fn a_cancelled_contract_ignores_every_stimulus_except_top_ups() {
     assert_eq!(hall.owner_sends("1", Stimulus::Message(message("wait"))), []);
     assert_eq!(hall.owner_sends("1", Stimulus::WrapUp), []);
     assert_eq!(hall.owner_sends("1", Stimulus::Cancel), []);
-    hall.owner_sends("1", Stimulus::TopUp { to: path("1"), money: sat(5) });
+    hall.owner_sends("1", Stimulus::TopUp { to: path("1"), money: sat(5), draw: None });
     hall.model("1", Answer::Aborted, known(2));
     assert_eq!(hall.report("1").change, sat(103));
 }
@@ -324,7 +328,10 @@ fn a_cancel_ends_waits_and_questions_to_the_owner() {
 #[test]
 fn a_contract_that_opens_near_its_deadline_makes_only_the_last_request() {
     let own = root("coder", 100);
-    let hall = Hall::open(Brief { grant: Grant { deadline: Some(Millis(30_000)), ..own.grant }, ..own });
+    let hall = Hall::open(Brief {
+        grant: Grant { deadline: Some(Millis(30_000)), margin: Some(WRAP_UP_MARGIN_MAX), ..own.grant },
+        ..own
+    });
     assert_snapshot!(hall.facts("1"), @"
     opened coder with 100sat
     closing: exhausted: deadline
@@ -338,6 +345,9 @@ const _: fn(Outcome) -> fn() = |outcome| match outcome {
     Outcome::Exhausted(Limit::Purse) => an_empty_purse_leaves_the_severance_for_a_last_request,
     Outcome::Exhausted(Limit::Turns) => the_last_turn_allowed_is_followed_by_a_last_request,
     Outcome::Exhausted(Limit::Deadline) => before_its_deadline_a_contract_makes_a_last_request,
+    Outcome::Exhausted(Limit::Length) => {
+        crate::cut::a_reply_is_continued_four_times_and_then_the_joined_text_is_the_report
+    }
     Outcome::Exhausted(Limit::Asked) => a_contract_that_is_asked_to_wrap_up_reports_after_a_last_request,
     Outcome::Failed => a_failure_lets_the_hires_wrap_up_and_asks_nothing_more,
     Outcome::Cancelled => a_cancel_is_sent_to_the_hires_and_nothing_else_is_asked,

@@ -4,7 +4,7 @@
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Brief, CloseWhen, Compaction, Contract, Cost, Fact, Grant, Heads, Hiring, Inherit,
     Input, MESSAGE_BYTES_MAX, Millis, Msat, Need, Nudge, Offer, Outcome, Refusal, Reply, Report, Sender, Standing,
-    Stimulus, TextRef, Verdict,
+    Stimulus, TextRef, Verdict, WRAP_UP_MARGIN_MAX,
 };
 
 use crate::hall::{Delivery, Hall};
@@ -52,7 +52,7 @@ fn a_message_that_is_too_long_is_not_heard() {
 #[test]
 fn calls_of_a_reply_after_the_time_limit_are_refused() {
     let own = root("coder", 100);
-    let grant = Grant { deadline: Some(Millis(100_000)), ..own.grant };
+    let grant = Grant { deadline: Some(Millis(100_000)), margin: Some(WRAP_UP_MARGIN_MAX), ..own.grant };
     let mut contract = Contract::open(Brief { grant, ..own }.into(), Millis(0)).unwrap().0;
     let reply = Box::new(calling(&[tool("read")]));
     let facts = contract.step(Input::Reply { id: AskId(1), reply, cost: known(1) }, Millis(70_000));
@@ -128,7 +128,7 @@ fn the_hirer_of_a_root_is_its_owner() {
 #[test]
 fn a_late_input_yields_no_facts_even_after_the_deadline() {
     let own = root("coder", 100);
-    let grant = Grant { deadline: Some(Millis(100_000)), ..own.grant };
+    let grant = Grant { deadline: Some(Millis(100_000)), margin: Some(WRAP_UP_MARGIN_MAX), ..own.grant };
     let mut contract = Contract::open(Brief { grant, ..own }.into(), Millis(0)).unwrap().0;
     let unknown = Input::Answer { id: AskId(99), answer: Answer::Passed, cost: known(0) };
     assert_eq!(contract.step(unknown, Millis(80_000)), []);
@@ -141,7 +141,7 @@ fn a_stimulus_that_could_not_be_stored_and_read_again_is_not_heard() {
     let invalid = Sender::Contract(AskKey { contract: path("7"), ask: AskId(0) });
     assert_eq!(hall.step("1", Input::Stimulus { from: invalid, what: Stimulus::Message(message("hm")) }), []);
     let deep = (0..70).fold(path("1"), |path, _| path.hire(1));
-    assert_eq!(hall.owner_sends("1", Stimulus::TopUp { to: deep, money: sat(1) }), []);
+    assert_eq!(hall.owner_sends("1", Stimulus::TopUp { to: deep, money: sat(1), draw: None }), []);
 }
 
 #[test]

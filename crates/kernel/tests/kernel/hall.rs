@@ -38,9 +38,20 @@ pub(crate) enum Delivery {
 #[derive(Clone, Debug)]
 enum DriverMessage {
     Open(Arc<Brief>),
-    Tell { from: AskKey, to: Path, what: Stimulus },
-    Question { from: AskKey, what: Stimulus },
-    Report { of: Path, report: Box<Report> },
+    Tell {
+        from: AskKey,
+        to: Path,
+        what: Stimulus,
+    },
+    /// A question or a draw, to the hirer.
+    Question {
+        from: AskKey,
+        what: Stimulus,
+    },
+    Report {
+        of: Path,
+        report: Box<Report>,
+    },
 }
 
 impl Hall {
@@ -260,6 +271,7 @@ fn mail(at: &Path, fact: &Fact) -> Option<DriverMessage> {
                 Ask::Question { matter: Matter::Text(text), .. } => {
                     Some(DriverMessage::Question { from, what: Stimulus::Question(*text) })
                 }
+                Ask::Draw { least } => Some(DriverMessage::Question { from, what: Stimulus::Draw { least: *least } }),
                 Ask::Question { matter: Matter::Approval(_), .. } | Ask::Model(_) | Ask::Tool(_) | Ask::Check(_) => {
                     None
                 }
@@ -268,6 +280,7 @@ fn mail(at: &Path, fact: &Fact) -> Option<DriverMessage> {
         Fact::Closed(report) => at.hirer().map(|_| DriverMessage::Report { of: at.clone(), report: report.clone() }),
         Fact::Opened(_)
         | Fact::Answered { .. }
+        | Fact::Queued { .. }
         | Fact::Refused { .. }
         | Fact::Raised { .. }
         | Fact::Heard { .. }

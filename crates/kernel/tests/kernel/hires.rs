@@ -149,7 +149,10 @@ fn depth_falls_by_one_per_level() {
 fn a_hires_deadline_leaves_its_hirer_the_wrap_up_margin() {
     let own = root("contractor", 1000);
     let due = Millis(600_000);
-    let mut hall = Hall::open(Brief { grant: Grant { deadline: Some(due), ..own.grant }, ..own });
+    let mut hall = Hall::open(Brief {
+        grant: Grant { deadline: Some(due), margin: Some(WRAP_UP_MARGIN_MAX), ..own.grant },
+        ..own
+    });
     let late = |offer: &mut Offer| offer.deadline = Some(Millis(1_000_000));
     let soon = |offer: &mut Offer| offer.deadline = Some(Millis(100_000));
     hall.says("1", &[hire("researcher").team(&["reader"]), hire("coder").with(late), hire("tester").with(soon)]);
@@ -171,7 +174,7 @@ fn a_hire_from_outside_runs_in_the_background_and_its_report_causes_a_turn() {
     hall.final_text("1.1");
     assert_snapshot!(hall.new_facts("1"), @r#"
     heard hire of coder
-    asked #2 hire 1.1 coder in background, holds 889.2sat and 1 head (from outside)
+    asked #2 hire 1.1 coder in background, holds 66sat and 1 head (from outside)
     answered #1 said "final text of 1", cost 4sat
     answered #2 report done, cost 4sat
     asked #3 model hearing #2, holds 10sat
@@ -187,9 +190,9 @@ fn a_recursive_agent_can_hire_itself_for_another_task() {
     hall.says("1", &[again("one half")]);
     hall.says("1.1", &[again("one quarter")]);
     assert_snapshot!(hall.tree(), @"
-    contractor          1000sat  at work  spent 4sat
-    └─ contractor      894.6sat  at work  spent 4sat
-       └─ contractor  799.74sat  at work  spent 0sat
+    contractor        1000sat  at work  spent 4sat
+    └─ contractor      990sat  at work  spent 4sat
+       └─ contractor   980sat  at work  spent 0sat
     ");
 }
 
@@ -258,7 +261,7 @@ fn a_hirer_closes_only_when_its_stimuli_to_hires_are_delivered() {
     hall.says("1", &[hire("coder").budget(300)]);
     hall.set_delivery(Delivery::Slow);
     hall.final_text("1.1");
-    hall.owner_sends("1", Stimulus::TopUp { to: path("1.1"), money: sat(50) });
+    hall.owner_sends("1", Stimulus::TopUp { to: path("1.1"), money: sat(50), draw: None });
     hall.deliver_next();
     hall.final_text("1");
     assert!(hall.contract("1").report().is_none(), "the top-up is not delivered yet");

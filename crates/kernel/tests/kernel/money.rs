@@ -7,7 +7,7 @@ use crate::hall::{Delivery, Hall};
 use crate::say::{calling, hire, known, path, root, sat, tool, words};
 
 fn top_up(to: &str, money: u64) -> Stimulus {
-    Stimulus::TopUp { to: path(to), money: sat(money) }
+    Stimulus::TopUp { to: path(to), money: sat(money), draw: None }
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_top_up_for_a_closed_contract_stays_with_the_last_live_contract_on_the_way()
     hall.owner_sends("1", top_up("1.1.1", 50));
     assert_snapshot!(hall.new_facts("1.1"), @"
     heard top-up of 50sat for 1.1.1
-    refused from outside: 1.1.1 can't take more money, because it has closed or is closing: the money stays with 1.1
+    refused from outside: 1.1.1 can't take more money, because it has not started, has closed or is closing: the money stays with 1.1
     ");
     assert_snapshot!(hall.tree(), @"
     contractor     1050sat  at work  spent 4sat
@@ -82,7 +82,7 @@ fn a_top_up_that_meets_a_report_comes_back_with_the_change() {
 fn out_of_money_with_a_hire() -> Hall {
     let mut hall = Hall::open(root("contractor", 20));
     hall.says("1", &[hire("coder").budget(14).background()]);
-    hall.replies_for("1", calling(&[tool("map").price(3)]), known(4));
+    hall.replies_for("1", calling(&[tool("map").price(3)]), known(1));
     hall.skip_facts("1");
     hall.tool_ends("1", "map", known(3));
     assert!(!hall.waits_for_model("1"), "the contractor has no money and waits");
@@ -103,7 +103,7 @@ fn a_contract_without_money_waits_for_the_change_of_its_live_hire() {
     assert_snapshot!(hall.new_facts("1"), @r#"
     answered #4 result "map", cost 3sat
     answered #2 report done, cost 4sat
-    asked #5 model hearing #2, holds 3sat
+    asked #5 model hearing #2, holds 6sat
     "#);
 }
 
@@ -115,9 +115,11 @@ fn a_contract_without_money_that_gets_no_change_wraps_up() {
     hall.replies_for("1.1", words("all of it"), known(2));
     assert_snapshot!(hall.new_facts("1"), @r#"
     answered #4 result "map", cost 3sat
+    heard draw of 1sat
+    asked #5 tell 1.1 no money for draw #3
+    answered #5 delivered
     answered #2 report exhausted: purse, cost 7sat
-    closing: exhausted: purse
-    asked #5 model for the last time hearing #2, holds 2sat
+    asked #6 model hearing #2, holds 3sat
     "#);
 }
 

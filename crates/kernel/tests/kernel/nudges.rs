@@ -1,10 +1,10 @@
 //! Nudges, each given once, and hires that the runtime makes on an agent's behalf.
 
-use guildhall_kernel::{Contract, Fact, Nudge, Origin, Outcome, Refusal, Reply, Verdict};
+use guildhall_kernel::{Nudge, Outcome, Reply, Verdict};
 use insta::assert_snapshot;
 
 use crate::hall::Hall;
-use crate::say::{Do, hire, path, root, undone, words};
+use crate::say::{Do, hire, root, undone, words};
 
 #[test]
 fn a_required_hire_is_nudged_once_and_then_made_by_the_runtime() {
@@ -49,38 +49,6 @@ fn a_promised_hire_is_nudged_once_and_then_flagged_in_the_report() {
     answered #2 said "I will have it done", cost 4sat
     closed: done, accepted, "I will have it done", ignored nudge promise, spent 8sat, change 92sat
     "#);
-}
-
-/// The first release made the hires that an agent had only announced, and stored them with an origin of their own.
-#[test]
-fn a_journal_of_the_first_release_with_a_promised_hire_is_restored() {
-    let mut hall = Hall::open(root("contractor", 1000));
-    hall.replies("1", undone(Nudge::Promise, &[]));
-    hall.replies("1", undone(Nudge::Promise, &[hire("coder").budget(300)]));
-    hall.final_text("1.1");
-    hall.final_text("1");
-    let mut facts = hall.journal[&path("1")].clone();
-    let mut promised = 0;
-    for fact in &mut facts {
-        if let Fact::Asked { origin: origin @ Origin::Cascade, .. } = fact {
-            *origin = Origin::Promise;
-            promised += 1;
-        }
-    }
-    assert_eq!(promised, 1);
-    assert_eq!(Contract::restore(facts).as_ref(), Ok(hall.contract("1")));
-}
-
-#[test]
-fn a_journal_of_the_first_release_with_a_refused_promise_is_restored() {
-    let mut hall = Hall::open(root("contractor", 1000));
-    hall.replies("1", undone(Nudge::Promise, &[]));
-    hall.replies("1", undone(Nudge::Promise, &[]));
-    let mut facts = hall.journal[&path("1")].clone();
-    let refused = Fact::Refused { why: Refusal::SelfHire, origin: Origin::Promise, bytes: None, agent: None };
-    facts.insert(facts.len() - 1, refused);
-    let restored = Contract::restore(facts).expect("a refused promise breaks no law");
-    assert_eq!(restored.report(), hall.contract("1").report());
 }
 
 #[test]
@@ -134,8 +102,8 @@ fn a_cascade_hires_the_team_after_the_first_reply_and_then_asks_for_the_report()
     opened contractor with 1006sat
     asked #1 model, holds 10sat
     answered #1 said "coder and tester, please", cost 4sat
-    asked #2 hire 1.1 coder, holds 450sat and 1 head (cascade)
-    asked #3 hire 1.2 tester, holds 450sat and 1 head (cascade)
+    asked #2 hire 1.1 coder, holds 498sat and 1 head (cascade)
+    asked #3 hire 1.2 tester, holds 498sat and 1 head (cascade)
     answered #2 report done, cost 4sat
     answered #3 report done, cost 4sat
     asked #4 model hearing #2 #3, holds 10sat

@@ -2,7 +2,7 @@
 
 use guildhall_kernel::{
     AmountError, Answer, AskId, Brief, CALLS_MAX, Call, CloseWhen, Context, Contract, Fact, FieldName, Grant, Heads,
-    Hiring, Inherit, Link, MESSAGE_BYTES_MAX, Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stimulus,
+    Hiring, Inherit, MESSAGE_BYTES_MAX, Millis, Msat, NameError, Need, Path, Power, Refusal, Standing, Stimulus,
     Tariff, TextRef, ToolName, Unreadable, WrongField,
 };
 use insta::assert_snapshot;
@@ -108,6 +108,53 @@ fn a_new_name_does_not_make_the_same_task_allowed_for_an_ad_hoc_specialist() {
     check(&mut hall, "1", poet, &Refusal::SameTask { agent: agent("contractor") });
 }
 
+/// A tree in which a contractor has hired an ad-hoc specialist that may hire this team. The specialist is contract 1.1.
+fn with_specialist(name: &str, team: &[&str]) -> Hall {
+    let own = root("contractor", 1000);
+    let mut hall = Hall::open(Brief { hiring: own.hiring.clone().map(|own| Hiring { ad_hoc: true, ..own }), ..own });
+    let ad_hoc = hire(name).task("one half").team(team).with(|offer| offer.standing = Standing::AdHoc);
+    assert_eq!(refused(&hall.says("1", &[ad_hoc])), [] as [&Refusal; 0]);
+    hall
+}
+
+#[test]
+fn an_ad_hoc_specialist_with_a_listed_name_hires_the_listed_agent() {
+    let mut hall = with_specialist("coder", &["coder"]);
+    assert_eq!(refused(&hall.says("1.1", &[hire("coder").task("a quarter")])), [] as [&Refusal; 0]);
+    // The same task is no obstacle either: the agent is another one.
+    let mut hall = with_specialist("coder", &["coder"]);
+    assert_eq!(refused(&hall.says("1.1", &[hire("coder").task("one half")])), [] as [&Refusal; 0]);
+}
+
+#[test]
+fn an_ad_hoc_specialist_above_does_not_make_a_cycle_with_the_listed_agent_of_its_name() {
+    let mut hall = with_specialist("tester", &["coder"]);
+    hall.says("1.1", &[hire("coder").team(&["tester"])]);
+    assert_eq!(refused(&hall.says("1.1.1", &[hire("tester")])), [] as [&Refusal; 0]);
+}
+
+#[test]
+fn the_fork_of_an_ad_hoc_specialist_with_a_listed_name_hires_the_listed_agent() {
+    let mut hall = with_specialist("coder", &["coder"]);
+    let fork = hire("coder").task("a quarter").team(&["coder"]).with(|offer| offer.inherit = Inherit::Fork);
+    assert_eq!(refused(&hall.says("1.1", &[fork])), [] as [&Refusal; 0]);
+    assert_eq!(refused(&hall.says("1.1.1", &[hire("coder").task("one half")])), [] as [&Refusal; 0]);
+}
+
+#[test]
+fn an_ad_hoc_specialist_in_between_does_not_hide_a_cycle() {
+    let mut hall = with_specialist("tester", &["contractor"]);
+    let way = ["contractor", "tester", "contractor"].map(agent).to_vec();
+    check(&mut hall, "1.1", hire("contractor"), &Refusal::Cycle { way });
+}
+
+#[test]
+fn an_ad_hoc_specialist_that_asks_for_its_own_name_is_told_its_team() {
+    let mut hall = with_specialist("poet", &["coder"]);
+    let why = Refusal::UnknownAgent { agent: agent("poet"), team: vec![agent("coder")] };
+    check(&mut hall, "1.1", hire("poet"), &why);
+}
+
 #[test]
 fn a_hire_below_the_granted_depth_is_refused() {
     let own = root("contractor", 1000);
@@ -133,9 +180,9 @@ fn a_hire_is_refused_if_there_are_too_few_heads() {
 fn a_hire_below_one_turn_and_severance_and_fee_is_refused_with_the_minimum() {
     let mut hall = Hall::open(root("contractor", 1000));
     let too_little = hire("coder").budget(7).with(|offer| offer.fee = sat(5));
-    let why = Refusal::Money { asked: sat(7), free: msat(894_600), minimum: sat(8) };
+    let why = Refusal::Money { asked: sat(7), free: sat(994), minimum: sat(8) };
     check(&mut hall, "1", too_little, &why);
-    assert_snapshot!(why, @"not enough money: at least 8sat is needed, 7sat was offered, 894.6sat is available: do the work yourself, or wait until a hire returns unspent money");
+    assert_snapshot!(why, @"not enough money: at least 8sat is needed, 7sat was offered, 994sat is available: do the work yourself, or wait until a hire returns unspent money");
 }
 
 #[test]
@@ -265,7 +312,7 @@ fn a_wait_without_live_hires_is_refused() {
 fn a_brief_that_does_not_fit_its_place_is_unworkable() {
     let opened = |brief: Brief| Contract::open(brief.into(), Millis(0)).err();
     let own = || root("contractor", 100);
-    let extra = Link { agent: own().agent, task_key: own().task_key };
+    let extra = own().link();
     let wrong = [
         Brief { lineage: own().lineage.with(extra), ..own() },
         Brief { context: Context::Fork { request: AskId(1), upto: 1, tokens: 1 }, ..own() },
@@ -296,7 +343,7 @@ fn a_hire_from_outside_is_refused_by_a_contract_that_is_ending() {
 #[test]
 fn money_for_a_contract_elsewhere_stays_and_a_refusal_says_so() {
     let mut hall = Hall::open(root("contractor", 100));
-    let facts = hall.owner_sends("1", Stimulus::TopUp { to: path("2.1"), money: sat(5) });
+    let facts = hall.owner_sends("1", Stimulus::TopUp { to: path("2.1"), money: sat(5), draw: None });
     assert_eq!(refused(&facts), [&Refusal::TopUpStays { to: path("2.1"), with: path("1") }]);
     assert_eq!(hall.contract("1").purse().granted(), sat(105));
 }
@@ -304,14 +351,14 @@ fn money_for_a_contract_elsewhere_stays_and_a_refusal_says_so() {
 #[test]
 fn money_is_accepted_from_the_hirer_only() {
     let mut hall = two_levels();
-    let top_up = Stimulus::TopUp { to: path("1.1"), money: sat(5) };
+    let top_up = Stimulus::TopUp { to: path("1.1"), money: sat(5), draw: None };
     assert_eq!(hall.owner_sends("1.1", top_up), []);
 }
 
 #[test]
 fn a_top_up_beyond_the_supply_is_ignored() {
     let mut hall = Hall::open(root("contractor", 100));
-    let top_up = Stimulus::TopUp { to: path("1"), money: Msat::SUPPLY };
+    let top_up = Stimulus::TopUp { to: path("1"), money: Msat::SUPPLY, draw: None };
     assert_eq!(hall.owner_sends("1", top_up), []);
     assert_eq!(hall.contract("1").purse().granted(), sat(100));
 }
@@ -370,6 +417,8 @@ const _: fn(&Refusal) -> fn() = |why| match why {
     Refusal::TooManyCalls { .. } => calls_beyond_the_maximum_are_refused_together,
     Refusal::UnknownHire { .. } => only_own_live_hires_can_be_messaged_stopped_or_awaited,
     Refusal::NothingToAwait => a_wait_without_live_hires_is_refused,
+    Refusal::NotStarted { .. } => crate::waiting::a_hire_that_waits_hears_no_message,
+    Refusal::StoppedBeforeStart { .. } => crate::waiting::a_hire_that_waits_can_be_stopped,
     Refusal::AskedYou { .. } => a_wait_for_a_hire_that_waits_for_an_answer_is_refused,
     Refusal::Unworkable => a_brief_that_does_not_fit_its_place_is_unworkable,
     Refusal::Closing => calls_of_a_contract_that_is_ending_are_refused,

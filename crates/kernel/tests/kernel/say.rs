@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AgentName, Brief, Call, Check, CloseWhen, Context, Cost, Effect, Grant, Hash, Heads, Hiring, Inherit, Lineage,
-    Millis, Mode, Msat, Need, Nudge, Offer, Path, Power, PowerSet, Powers, Reply, Standing, Tariff, TextKind, TextRef,
-    ToolCall, ToolName, Unreadable, Verdict,
+    Millis, Mode, Msat, Need, Nudge, Offer, OwnSize, Path, Power, PowerSet, Powers, Reply, Standing, Tariff, TextKind,
+    TextRef, ToolCall, ToolName, Unreadable, Verdict,
 };
 
 /// The cost of a reply if the test sets none.
@@ -79,6 +79,8 @@ pub(crate) fn check(what: &str, price: u64) -> Check {
 /// A root that can hire a researcher, a coder and a tester.
 pub(crate) fn root(name: &str, money: u64) -> Brief {
     Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(1),
         agent: agent(name),
@@ -113,6 +115,7 @@ pub(crate) struct Do(pub(crate) Call);
 pub(crate) fn offer(name: &str) -> Offer {
     let task = format!("work for {name}");
     Offer {
+        same_model: false,
         model_slot: 0,
         share_max: None,
         agent: agent(name),
@@ -233,9 +236,17 @@ pub(crate) fn words(words: &str) -> Reply {
         output: None,
         input_tokens: None,
         used: None,
+        size: own_size(words),
+        cut: None,
+        implausible: None,
         calls: Vec::new(),
         verdict: Verdict::default(),
     }
+}
+
+/// A text that a model wrote, without reported tokens.
+fn own_size(words: &str) -> OwnSize {
+    OwnSize { bytes: u32::try_from(words.len()).expect("the tests use short texts"), tokens: 0 }
 }
 
 /// A reply that makes calls.

@@ -1,9 +1,9 @@
 //! The shares of the hires of one reply, and the money and heads that their hirer keeps.
 
-use guildhall_kernel::{Answer, Ask, Brief, Cost, Fact, Grant, Heads, Hiring, Msat, Refusal, Tariff, TextKind};
+use guildhall_kernel::{Answer, Ask, Brief, Cost, Fact, Grant, Heads, Hiring, Msat, Refusal, TextKind};
 
 use crate::hall::Hall;
-use crate::say::{Do, TARIFF, hire, hiring, msat, path, root, sat, text, tool};
+use crate::say::{Do, hire, hiring, msat, path, root, sat, text, tool};
 
 /// A contractor that has this much available money after its first reply.
 fn with_free(money: u64, heads: u32) -> Hall {
@@ -90,9 +90,9 @@ fn a_chain_of_fifteen_hires_is_possible_with_a_thousand_heads() {
 }
 
 #[test]
-fn a_hirer_keeps_two_more_turns_between_a_tenth_and_a_half() {
-    // Two turns of 1,024 tokens cost 8 sat.
-    for (free, kept) in [(1000, 100), (80, 8), (50, 8), (10, 5)] {
+fn a_hirer_keeps_one_own_turn_and_at_most_half() {
+    // A turn of 1,024 tokens costs 4 sat.
+    for (free, kept) in [(1000, 4), (80, 4), (10, 4), (6, 3)] {
         let mut hall = with_free(free, 10);
         hall.says("1", &[hire("a")]);
         assert_eq!(money_of(&hall, 1), [sat(free - kept)], "{free} available");
@@ -100,50 +100,43 @@ fn a_hirer_keeps_two_more_turns_between_a_tenth_and_a_half() {
 }
 
 #[test]
-fn the_money_that_a_hirer_keeps_pays_for_reading_every_report() {
-    let input = Tariff { input: msat(1_000_000), ..TARIFF };
-    let own = root("contractor", 1006);
-    let mut hall = Hall::open(Brief { tariff: input, hiring: Some(team()), ..own });
-    hall.says("1", &[hire("a"), hire("b"), hire("c")]);
-    let kept = hall.contract("1").purse().available();
-    // At 1 msat per token, a turn costs 4 sat and its input; the second turn has 12,000 bytes of reports.
-    let least = sat(4 + 4 + 12);
-    assert!(kept >= least && kept < sat(1000 / 10 + 1), "{kept}");
+fn a_hire_in_the_background_gets_what_it_needs_and_the_hirer_has_the_rest() {
+    let mut hall = with_free(1000, 10);
+    hall.says("1", &[hire("a").background(), hire("b").background().budget(30)]);
+    // Sixteen turns of 4 sat and a severance of 2.
+    assert_eq!(money_of(&hall, 2), [sat(66), sat(30)]);
 }
 
 #[test]
-fn named_budgets_come_first_and_are_cut_to_the_money_left() {
-    let mut hall = with_free(100, 10);
-    let facts = hall.says("1", &[hire("a"), hire("b").budget(60), hire("c").budget(500)]);
-    // The hirer keeps 10, b gets 60, c gets 30, and nothing is left for a.
-    assert_eq!(money_of(&hall, 2), [sat(60), sat(30)]);
-    assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(3), free: Msat::ZERO, minimum: sat(3) }]);
+fn named_budgets_are_filled_in_equal_steps_before_the_others_share() {
+    let mut hall = with_free(154, 10);
+    hall.says("1", &[hire("a"), hire("b").budget(60), hire("c").budget(500)]);
+    // a needs 66, b and c at least 3; the hirer keeps 4. Of the other 78, b and c get 39 each.
+    assert_eq!(money_of(&hall, 3), [sat(66), sat(42), sat(42)]);
 }
 
 #[test]
 fn the_rest_is_shared_equally_up_to_each_maximum() {
-    let mut hall = with_free(100, 10);
+    let mut hall = with_free(400, 10);
     let capped = |name, max| hire(name).with(|offer| offer.share_max = Some(sat(max)));
-    hall.says("1", &[capped("a", 10), hire("b").budget(20), hire("c"), capped("d", 200)]);
-    // 90 - 20 = 70. Each gets its minimum of 3, and 61 are left: 7 for a, which then has its maximum, and 27 for each
-    // of c and d.
-    assert_eq!(money_of(&hall, 4), [sat(10), sat(20), sat(30), sat(30)]);
+    hall.says("1", &[capped("a", 10), hire("b").budget(20), hire("c"), capped("d", 100)]);
+    // a needs 10, b 3, c and d 66: 145. Of the other 251, b gets 17, d 34, and c the 200 that are left.
+    assert_eq!(money_of(&hall, 4), [sat(10), sat(20), sat(266), sat(100)]);
 }
 
 #[test]
-fn too_little_money_goes_to_the_first_hires_that_can_work_with_it() {
+fn the_first_hire_may_get_less_than_it_needs_and_the_others_wait() {
     let mut hall = with_free(20, 10);
-    let facts = hall.says("1", &[hire("a"), hire("b"), hire("c"), hire("d"), hire("e")]);
-    // The hirer keeps 8, so 12 are left: four minimums of 3.
-    assert_eq!(money_of(&hall, 4), [sat(3); 4]);
-    assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(3), free: Msat::ZERO, minimum: sat(3) }]);
+    let facts = hall.says("1", &[hire("a"), hire("b"), hire("c")]);
+    assert_eq!(money_of(&hall, 1), [sat(16)]);
+    assert_eq!((refusals(&facts), hall.contract("1").waiting().count()), (vec![], 2));
 }
 
 #[test]
 fn the_tools_of_a_reply_are_paid_before_its_hires_share() {
     let mut hall = with_free(150, 10);
     hall.says("1", &[hire("a"), tool("map").price(50)]);
-    assert_eq!(money_of(&hall, 1), [sat(90)]);
+    assert_eq!(money_of(&hall, 1), [sat(96)]);
 }
 
 #[test]
@@ -151,7 +144,7 @@ fn a_tool_that_costs_more_than_the_rest_is_refused_and_a_hire_keeps_its_share() 
     let mut hall = with_free(100, 10);
     // There is not enough money for both tools, so the shares are computed without the second tool.
     let facts = hall.says("1", &[tool("map").price(60), hire("a"), tool("dear").price(50)]);
-    assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(50), free: sat(8), minimum: sat(50) }]);
+    assert_eq!(refusals(&facts), [&Refusal::Money { asked: sat(50), free: sat(4), minimum: sat(50) }]);
     let mut hall = with_free(100, 10);
     let powerless = tool("map").price(90).on_tool(|call| call.needs = crate::say::powers(&["shell"]));
     hall.says("1", &[powerless, tool("dear").price(95), hire("a")]);
@@ -162,14 +155,14 @@ fn a_tool_that_costs_more_than_the_rest_is_refused_and_a_hire_keeps_its_share() 
 fn a_refused_hire_takes_no_share() {
     let mut hall = with_free(100, 10);
     hall.says("1", &[hire("nobody"), hire("a"), hire("contractor")]);
-    assert_eq!(money_of(&hall, 1), [sat(90)]);
+    assert_eq!(money_of(&hall, 1), [sat(96)]);
 }
 
 #[test]
-fn a_long_reply_uses_at_most_half_of_the_available_money_so_that_a_lost_call_can_be_repeated() {
+fn after_a_lost_reply_a_long_one_uses_at_most_half_of_the_available_money() {
     // A reply of 2,560 tokens costs 10 sat, an ordinary turn 4.
     for (money, first, second) in
-        [(100, 10_000, 10_000), (18, 9_000, 4_500), (10, 5_000, 4_000), (8, 4_000, 4_000), (5, 4_000, 1_000)]
+        [(100, 10_000, 10_000), (28, 10_000, 9_000), (18, 10_000, 4_000), (7, 7_000, 0), (5, 5_000, 0)]
     {
         let mut hall = Hall::open(root("contractor", money + 2));
         let held = |hall: &Hall| {
@@ -178,7 +171,11 @@ fn a_long_reply_uses_at_most_half_of_the_available_money_so_that_a_lost_call_can
         };
         assert_eq!(held(&hall), msat(first), "first hold with {money}");
         hall.model("1", Answer::Lost, Cost::Unknown);
-        assert_eq!(held(&hall), msat(second), "second hold with {money}");
+        if second > 0 {
+            assert_eq!(held(&hall), msat(second), "second hold with {money}");
+        } else {
+            assert!(hall.contract("1").is_closing(), "the severance pays for a last reply");
+        }
     }
 }
 

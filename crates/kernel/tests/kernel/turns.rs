@@ -85,13 +85,13 @@ fn an_unknown_cost_settles_at_the_hold() {
 }
 
 #[test]
-fn the_longest_reply_is_paid_by_half_of_the_available_money() {
+fn a_root_leaves_one_turn_besides_its_longest_reply() {
     let mut hall = Hall::open(root("coder", 14));
     hall.says("1", &[tool("read")]);
     hall.tool_ends("1", "read", known(0));
     assert_snapshot!(hall.facts("1"), @r#"
     opened coder with 14sat
-    asked #1 model, holds 6sat
+    asked #1 model, holds 8sat
     answered #1 said 1 call, cost 4sat
     asked #2 tool read, holds 0sat
     answered #2 result "read"

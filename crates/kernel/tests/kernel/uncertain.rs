@@ -5,7 +5,7 @@ use guildhall_kernel::{Answer, AskId, Contract, Cost, Msat, TextKind};
 use crate::hall::Hall;
 use crate::say::{hire, known, root, sat, text, tool, words};
 
-fn parts(hall: &Hall, at: &str) -> (Msat, Option<Msat>, Option<Msat>) {
+fn parts(hall: &Hall, at: &str) -> (Msat, Msat, Msat) {
     let report = hall.report(at);
     (report.spent, report.estimated, report.reserved)
 }
@@ -18,9 +18,9 @@ fn a_report_says_what_is_estimated_and_what_is_reserved_with_its_hires() {
     hall.replies_for("1.1", crate::say::calling(&[tool("map").price(7)]), Cost::Estimated(sat(3)));
     hall.tool("1.1", "map", Answer::Failed(text(TextKind::Error, "no map")), Cost::Unknown);
     hall.final_text("1.1");
-    assert_eq!(parts(&hall, "1.1"), (sat(3 + 7 + 4), Some(sat(3)), Some(sat(7))));
+    assert_eq!(parts(&hall, "1.1"), (sat(3 + 7 + 4), sat(3), sat(7)));
     hall.final_text("1");
-    assert_eq!(parts(&hall, "1"), (sat(10 + 4 + 14 + 4), Some(sat(3)), Some(sat(10 + 7))));
+    assert_eq!(parts(&hall, "1"), (sat(10 + 4 + 14 + 4), sat(3), sat(10 + 7)));
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_charge_is_reserved_if_the_call_was_lost_aborted_or_failed_or_its_cost_is_un
         hall.tool("1", "map", answer, cost);
         hall.final_text("1");
         let (_, found_estimated, found_reserved) = parts(&hall, "1");
-        assert_eq!((found_estimated, found_reserved), (Some(sat(estimated)), Some(sat(reserved))), "{cost:?}");
+        assert_eq!((found_estimated, found_reserved), (sat(estimated), sat(reserved)), "{cost:?}");
     };
     check(None, known(5), 0, 0);
     check(None, Cost::Estimated(sat(5)), 5, 0);

@@ -22,7 +22,7 @@ fn a_wait_for_any_ends_with_the_first_report() {
     hall.final_text("1.2");
     assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
-    waiting call 1 of #4 for any of [#2 #3]
+    waiting call 1 of #4 for any of [1, 2]
     answered #3 report done, cost 4sat
     woke call 1 of #4: reported
     asked #5 model hearing #3, holds 10sat
@@ -38,7 +38,7 @@ fn a_wait_for_all_ends_with_the_last_report() {
     hall.final_text("1.1");
     assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
-    waiting call 1 of #4 for all of [#2 #3]
+    waiting call 1 of #4 for all of [1, 2]
     answered #3 report done, cost 4sat
     answered #2 report done, cost 4sat
     woke call 1 of #4: reported
@@ -70,7 +70,7 @@ fn a_wait_ends_at_its_time_limit_and_the_hires_continue() {
     hall.set_time(5000);
     assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
-    waiting call 1 of #4 for all of [#2 #3] until 5000ms
+    waiting call 1 of #4 for all of [1, 2] until 5000ms
     woke call 1 of #4: timed out
     asked #5 model, holds 10sat
     ");
@@ -88,9 +88,9 @@ fn a_message_from_the_owner_ends_a_wait() {
     hall.owner_sends("1", Stimulus::Message(message("how far are you?")));
     assert_snapshot!(hall.new_facts("1"), @r#"
     answered #4 said 1 call, cost 4sat
-    waiting call 1 of #4 for all of [#2 #3]
+    waiting call 1 of #4 for all of [1, 2]
     heard message "how far are you?"
-    woke call 1 of #4: words
+    woke call 1 of #4: message
     asked #5 model, holds 10sat
     "#);
 }
@@ -105,7 +105,7 @@ fn a_message_from_the_owner_moves_blocking_hires_to_the_background() {
     hall.final_text("1.1");
     assert_snapshot!(hall.new_facts("1"), @r#"
     heard message "how far are you?"
-    woke hire #2: words
+    woke hire 1: message
     asked #3 model, holds 10sat
     answered #3 said "final text of 1", cost 4sat
     answered #2 report done, cost 4sat
@@ -120,7 +120,7 @@ fn a_wrap_up_ends_a_wait() {
     hall.owner_sends("1", Stimulus::WrapUp);
     assert_snapshot!(hall.new_facts("1"), @"
     answered #4 said 1 call, cost 4sat
-    waiting call 1 of #4 for all of [#2 #3]
+    waiting call 1 of #4 for all of [1, 2]
     heard wrap up
     closing: exhausted: asked
     woke call 1 of #4: closing
@@ -142,8 +142,8 @@ fn a_question_to_the_hirer_detaches_its_blocking_hires_and_is_answered_by_a_mess
     hall.says("1", &[tell("1.1", "this year")]);
     assert_snapshot!(hall.new_facts("1"), @r#"
     heard question "which year?"
-    woke hire #2: words
-    woke hire #3: words
+    woke hire 1: message
+    woke hire 2: message
     asked #4 model, holds 10sat
     answered #4 said 1 call, cost 4sat
     asked #5 tell 1.1 message "this year"
@@ -191,7 +191,7 @@ fn a_message_during_the_hirers_model_call_moves_its_hires_to_the_background() {
     assert_snapshot!(hall.new_facts("1"), @"
     answered #1 said 1 call, cost 4sat
     asked #2 hire 1.1 coder, holds 100sat and 1 head
-    woke hire #2: words
+    woke hire 1: message
     asked #3 model, holds 10sat
     ");
 }

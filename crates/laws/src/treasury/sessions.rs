@@ -9,7 +9,7 @@ use guildhall_kernel::{Brief, Context, Path, Payer, PaymentHash, SessionFact, Se
 
 use super::violation::{Found, MoneyPlace, TreasuryViolation};
 use super::{Incoming, Named, Outgoing, Payment, TreasuryChecker};
-use crate::account::{Endings, MoneyKind, SessionSums};
+use crate::account::{MoneyKind, SessionSums};
 use crate::checker::Checker;
 use crate::contract::{Contract, Kind, Phase};
 use crate::purse::wide;
@@ -35,7 +35,7 @@ impl TreasuryChecker {
                 check.check_account(account);
                 check.check_payments();
                 check.check_fees(contracts);
-                spent = (contracts.check_account(account, Endings::WithClosed).0, spent_by_contracts(contracts));
+                spent = (contracts.check_account(account).0, spent_by_contracts(contracts));
                 check.check_sums(&spent.0);
             }
         }
@@ -286,6 +286,7 @@ fn not_opened(contract: &Contract) -> impl Iterator<Item = &Arc<Brief>> {
         | Kind::Tool
         | Kind::Check(_)
         | Kind::Question { .. }
+        | Kind::Draw { .. }
         | Kind::Tell { .. } => None,
     })
 }

@@ -3,9 +3,8 @@
 use guildhall_kernel::{
     AskId, AskKey, Brief, Cost, Hash, Msat, Outcome, Path, SessionFact, Stimulus, TextKind, TextRef,
 };
-use guildhall_laws::{Endings, Law, SessionSums};
+use guildhall_laws::{Law, SessionSums};
 
-use crate::forms::in_form_1;
 use crate::journal::{Journal, answer_of, known, msat, owner, path, report, report_of, root, said};
 use crate::scenes;
 
@@ -22,8 +21,8 @@ pub(crate) fn requested(root: u32, money: u64) -> SessionFact {
     SessionFact::Requested { root: Path::root(root), money: msat(money), prices }
 }
 
-pub(crate) fn ended(root: u32, spent: u64, reserved: Option<u64>, estimated: Option<u64>) -> SessionFact {
-    let (reserved, estimated) = (reserved.map(msat), estimated.map(msat));
+pub(crate) fn ended(root: u32, spent: u64, reserved: u64, estimated: u64) -> SessionFact {
+    let (reserved, estimated) = (msat(reserved), msat(estimated));
     SessionFact::Ended { root: Path::root(root), spent: msat(spent), reserved, estimated }
 }
 
@@ -36,7 +35,7 @@ fn corrected(contract: &str, ask: u32, credit: u64) -> SessionFact {
 pub(crate) fn found(journal: &Journal, account: &[SessionFact]) -> Vec<(usize, String)> {
     let (checker, broken) = journal.followed();
     assert_eq!(broken, []);
-    let (_, found) = checker.check_account(account, Endings::WithClosed);
+    let (_, found) = checker.check_account(account);
     assert!(found.iter().all(|violation| matches!(violation.law, Law::Hires | Law::Replay)));
     found.into_iter().map(|violation| (violation.seq, violation.what)).collect()
 }
@@ -45,7 +44,7 @@ pub(crate) fn found(journal: &Journal, account: &[SessionFact]) -> Vec<(usize, S
 pub(crate) fn adds_up(journal: &Journal, account: &[SessionFact], want: SessionSums) {
     assert_eq!(found(journal, account), []);
     let (checker, _) = journal.followed();
-    assert_eq!(checker.check_account(account, Endings::WithClosed).0, want);
+    assert_eq!(checker.check_account(account).0, want);
 }
 
 #[track_caller]
@@ -56,7 +55,7 @@ pub(crate) fn breaks(journal: &Journal, account: &[SessionFact], seq: usize, wha
 
 /// The account of [`scenes::one_hire`], whose last call has an unknown cost.
 pub(crate) fn one_hire() -> Vec<SessionFact> {
-    vec![funded(15_000_000), requested(1, 10_000_000), ended(1, 38_140, Some(18_000), Some(0))]
+    vec![funded(15_000_000), requested(1, 10_000_000), ended(1, 38_140, 18_000, 0)]
 }
 
 pub(crate) fn sums(funded: i128, credited: i128, at_work: i128, spent: i128, reserved: i128) -> SessionSums {
@@ -81,35 +80,23 @@ fn a_root_ends_with_the_amounts_of_its_report() {
     };
     let j = scenes::one_hire();
     let wrong = |account: &[SessionFact], what| breaks(&j, account, 3, what);
-    wrong(&ends(38_139, Some(18_000), Some(0)), "reported 38140 msat spent, but the account has 38139 msat");
-    wrong(&ends(38_140, Some(17_999), Some(0)), "reported 18000 msat reserved, but the account has 17999 msat");
-    wrong(&ends(38_140, None, Some(0)), "reported 18000 msat reserved, but the account has nothing");
-    wrong(&ends(38_140, Some(18_000), Some(1)), "reported 0 msat estimated, but the account has 1 msat");
-    wrong(&ends(38_140, Some(18_000), None), "reported 0 msat estimated, but the account has nothing");
+    wrong(&ends(38_139, 18_000, 0), "reported 38140 msat spent, but the account has 38139 msat");
+    wrong(&ends(38_140, 17_999, 0), "reported 18000 msat reserved, but the account has 17999 msat");
+    wrong(&ends(38_140, 18_000, 1), "reported 0 msat estimated, but the account has 1 msat");
     breaks(&j.clone().until(12), &one_hire(), 3, "root 1 has ended in the account, but has not closed");
     breaks(&Journal::new(), &one_hire(), 3, "root 1 has ended in the account, but has not closed");
 }
 
 #[test]
-fn a_root_of_form_1_ends_without_parts() {
-    let old = in_form_1(scenes::one_hire());
-    let account =
-        |reserved, estimated| [funded(10_000_000), requested(1, 10_000_000), ended(1, 38_140, reserved, estimated)];
-    assert_eq!(found(&old, &account(None, None)), []);
-    breaks(&old, &account(Some(18_000), None), 3, "reported nothing reserved, but the account has 18000 msat");
-    breaks(&old, &account(None, Some(0)), 3, "reported nothing estimated, but the account has 0 msat");
-}
-
-#[test]
 fn a_root_ends_once_and_is_requested_first() {
     let mut twice = one_hire();
-    twice.push(ended(1, 38_140, Some(18_000), Some(0)));
+    twice.push(ended(1, 38_140, 18_000, 0));
     breaks(&scenes::one_hire(), &twice, 4, "1 ends, but is not a root at work");
-    let unasked = [funded(10_000_000), ended(1, 38_140, Some(18_000), Some(0))];
+    let unasked = [funded(10_000_000), ended(1, 38_140, 18_000, 0)];
     breaks(&scenes::one_hire(), &unasked, 2, "1 ends, but is not a root at work");
     breaks(&scenes::one_hire(), &unasked, 2, "root 1 has facts, but was never requested");
     let mut below = one_hire();
-    below[2] = SessionFact::Ended { root: path("1.1"), spent: msat(1), reserved: None, estimated: None };
+    below[2] = SessionFact::Ended { root: path("1.1"), spent: msat(1), reserved: msat(0), estimated: msat(0) };
     breaks(&scenes::one_hire(), &below, 3, "1.1 ends, but is not a root at work");
 }
 
@@ -141,8 +128,8 @@ fn a_root_opens_with_its_granted_money() {
 
 #[test]
 fn a_root_does_not_spend_more_than_its_grant() {
-    let all = [funded(38_140), requested(1, 38_140), ended(1, 38_140, Some(18_000), Some(0))];
-    let less = [funded(38_140), requested(1, 38_139), ended(1, 38_140, Some(18_000), Some(0))];
+    let all = [funded(38_140), requested(1, 38_140), ended(1, 38_140, 18_000, 0)];
+    let less = [funded(38_140), requested(1, 38_139), ended(1, 38_140, 18_000, 0)];
     let spent = "root 1 spent 38140 msat, but was granted 38139";
     assert!(!found(&scenes::one_hire(), &all).iter().any(|(_, what)| what.contains("but was granted")));
     breaks(&scenes::one_hire(), &less, 3, spent);
@@ -154,7 +141,7 @@ fn a_top_up_that_a_root_has_heard_is_in_the_account() {
     let account = |top_up: &[SessionFact]| {
         let mut account = vec![funded(10_000_000), requested(1, 10_000_000)];
         account.extend_from_slice(top_up);
-        account.push(ended(1, 50_100, Some(0), Some(0)));
+        account.push(ended(1, 50_100, 0, 0));
         account
     };
     adds_up(&j, &account(&[topped_up("1", 700)]), sums(10_000_700, 0, 0, 50_100, 0));
@@ -180,7 +167,7 @@ fn later_roots_get_the_money_that_is_left() {
     };
     let account = |money: u64| {
         let mut account = one_hire();
-        account.extend([requested(2, money), ended(2, 10_000, Some(0), Some(0))]);
+        account.extend([requested(2, money), ended(2, 10_000, 0, 0)]);
         account
     };
     adds_up(&second(msat(14_961_860)), &account(14_961_860), sums(15_000_000, 0, 0, 48_140, 18_000));
@@ -231,10 +218,10 @@ fn only_reserved_money_is_given_back() {
 fn an_upper_bound_is_not_given_back() {
     let j = scenes::one_hire().with(13, |s| *answer_of(s).1 = Cost::Estimated(msat(18_000))).with(14, |s| {
         let report = report_of(s);
-        (report.reserved, report.estimated) = (Some(Msat::ZERO), Some(msat(18_000)));
+        (report.reserved, report.estimated) = (Msat::ZERO, msat(18_000));
     });
     let mut account = one_hire();
-    account[2] = ended(1, 38_140, Some(0), Some(18_000));
+    account[2] = ended(1, 38_140, 0, 18_000);
     let want = SessionSums { estimated: 18_000, ..sums(15_000_000, 0, 0, 38_140, 0) };
     adds_up(&j, &account, want);
     account.push(corrected("1", 3, 1));
@@ -253,7 +240,7 @@ fn a_call_of_a_hire_can_be_corrected() {
         [
             funded(10_000_000),
             requested(1, 10_000_000),
-            ended(1, 31_000, Some(21_000), Some(0)),
+            ended(1, 31_000, 21_000, 0),
             corrected("1.1", 1, credit),
             corrected("1", 3, 3000),
         ]
@@ -266,7 +253,7 @@ fn a_call_of_a_hire_can_be_corrected() {
 fn a_root_does_not_hear_money_that_is_not_in_the_account() {
     // The account is correct, but the root hears a top-up that is not in the account.
     let mut j = scenes::one_tool().until(2);
-    j.hear("1", owner(1), Stimulus::TopUp { to: path("1"), money: msat(5) });
+    j.hear("1", owner(1), Stimulus::TopUp { to: path("1"), money: msat(5), draw: None });
     let account = [funded(10_000_000), requested(1, 10_000_000)];
     breaks(&j, &account, 2, "root 1 has 10000005 msat, but was given 10000000");
 }

@@ -130,9 +130,9 @@ fn a_hires_hold_is_its_grant_and_the_money_on_the_way() {
     scenes::top_up().without(13).breaks(Law::Hires, "was added to #2, but not sent to it");
     scenes::top_up().until(11).breaks(Law::Hires, "was neither passed on nor kept");
     scenes::top_up()
-        .with(12, |s| s.fact = Fact::Raised { hire: guildhall_kernel::AskId(2), by: msat(701) })
+        .with(12, |s| s.fact = Fact::Raised { hire: guildhall_kernel::AskId(2), by: msat(701), draw: None })
         .breaks(Law::Hires, "which was not heard for this hire");
-    let more = Stimulus::TopUp { to: path("1.1.1"), money: msat(701) };
+    let more = Stimulus::TopUp { to: path("1.1.1"), money: msat(701), draw: None };
     scenes::top_up()
         .with(14, |s| {
             let Fact::Heard { stimulus, .. } = &mut s.fact else { panic!("a top-up is heard") };
@@ -144,7 +144,7 @@ fn a_hires_hold_is_its_grant_and_the_money_on_the_way() {
 #[test]
 fn money_comes_from_the_hirer_or_for_a_root_from_the_owner() {
     let mut j = scenes::one_hire().until(6);
-    j.hear("1.1", owner(1), Stimulus::TopUp { to: path("1.1"), money: msat(5) });
+    j.hear("1.1", owner(1), Stimulus::TopUp { to: path("1.1"), money: msat(5), draw: None });
     j.breaks(Law::Hires, "which is not its hirer");
 }
 

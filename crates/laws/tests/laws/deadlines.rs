@@ -3,8 +3,7 @@
 use guildhall_kernel::{Brief, Cause, Fact, Grant, Limit, Millis, Mode, Origin, Outcome, Refusal, WRAP_UP_MARGIN_MAX};
 use guildhall_laws::Law;
 
-use crate::forms::in_form_1;
-use crate::journal::{Journal, brief_of, call, hire, known, refused, root, said};
+use crate::journal::{Journal, call, hire, known, refused, root, said};
 
 /// A root that is due at this time with this margin.
 fn due(deadline: u64, margin: u64) -> Brief {
@@ -104,22 +103,6 @@ fn a_contract_wraps_up_no_earlier_than_its_margin_before_its_deadline() {
 }
 
 #[test]
-fn in_form_1_every_margin_is_the_longest() {
-    in_form_1(wraps_up(&due(100_000, 20_000), 70_000)).is_lawful_so_far();
-    in_form_1(wraps_up(&due(100_000, 20_000), 69_999)).breaks(Law::Closing, "without a reason");
-    let hires = |deadline: u64| {
-        let hirer = due(100_000, 20_000);
-        let mut j = opens(&hirer);
-        j.answer("1", 1, said(1, 1), known(10))
-            .hire(&hire(&hirer, 1, "scout"), Mode::Background, call(1, 0))
-            .request(&[]);
-        in_form_1(j.with(4, |s| brief_of(s).grant.deadline = Some(Millis(deadline))))
-    };
-    hires(70_000).is_lawful_so_far();
-    hires(70_001).breaks(Law::Grants, "too late for its hirer, which is due");
-}
-
-#[test]
 fn a_hire_is_refused_for_lack_of_time_only_if_a_second_or_less_is_left() {
     let refuses = |deadline: u64, now: u64| {
         let mut j = opens(&root());
@@ -132,8 +115,6 @@ fn a_hire_is_refused_for_lack_of_time_only_if_a_second_or_less_is_left() {
     refuses(0, 20).is_lawful_so_far();
     refuses(1021, 20).breaks(Law::Refusals, untrue);
     refuses(1020, 21).breaks(Law::Refusals, untrue);
-    in_form_1(refuses(30_020, 20)).is_lawful_so_far();
-    in_form_1(refuses(30_021, 20)).breaks(Law::Refusals, untrue);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn with_brief(journal: Journal, change: impl Fn(&mut Brief)) -> Journal {
 /// The account of [`one_hire`].
 fn account() -> Vec<SessionFact> {
     let funded = paid_in(payment(1), 15_000_000);
-    vec![opened(), funded, requested(1, 10_000_000), ended(1, 38_140, Some(18_000), Some(0))]
+    vec![opened(), funded, requested(1, 10_000_000), ended(1, 38_140, 18_000, 0)]
 }
 
 /// A treasury that received the money of the session, and these facts.

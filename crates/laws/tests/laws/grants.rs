@@ -9,7 +9,8 @@ use guildhall_kernel::{
 use guildhall_laws::Law;
 
 use crate::journal::{
-    Journal, agent, ask_of, call, hire, known, msat, owner, path, powers, refused, report, root, said, text, tool,
+    Journal, agent, ask_of, call, hire, known, msat, offer, owner, path, powers, refused, report, root, said, text,
+    tool,
 };
 use crate::scenes;
 
@@ -96,6 +97,55 @@ fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
     j.breaks(Law::Refusals, "hires contractor, which is above it in the tree");
 }
 
+/// A journal in which a contractor hires an ad-hoc specialist of this name, which hires this agent.
+fn through_specialist(name: &str, agent_name: &str, change: impl FnOnce(&mut Brief)) -> Journal {
+    let team = Hiring { team: Arc::new([agent(agent_name)]), ad_hoc: true, recursive: false };
+    let boss = Brief { hiring: Some(team), ..root() };
+    let specialist = Brief { standing: Standing::AdHoc, ..hire(&boss, 1, name) };
+    let mut below = Brief { standing: Standing::Listed, ..hire(&specialist, 1, agent_name) };
+    change(&mut below);
+    let mut j = Journal::new();
+    j.open(&boss).request(&[]);
+    j.answer("1", 1, said(1, 1), known(10)).hire(&specialist, Mode::Blocking, call(1, 0));
+    j.open(&specialist).request(&[]);
+    j.answer("1.1", 1, said(1, 1), known(10)).hire(&below, Mode::Blocking, call(1, 0));
+    j
+}
+
+#[test]
+fn an_ad_hoc_specialist_with_a_listed_name_hires_the_listed_agent() {
+    through_specialist("scout", "scout", |_| ()).is_lawful_so_far();
+    let key = hire(&root(), 1, "scout").task_key;
+    through_specialist("scout", "scout", |hire| hire.task_key = key).is_lawful_so_far();
+}
+
+#[test]
+fn an_ad_hoc_specialist_in_between_does_not_hide_an_agent_above_it() {
+    through_specialist("scout", "contractor", |_| ())
+        .breaks(Law::Refusals, "hires contractor, which is above it in the tree");
+}
+
+#[test]
+fn no_refusal_takes_an_ad_hoc_specialist_for_the_listed_agent_of_its_name() {
+    let wrong = |why: Refusal| {
+        let mut j = through_specialist("scout", "writer", |hire| {
+            hire.agent = agent("writer");
+        });
+        j.fact(refused(why, call(1, 1)));
+        j.breaks(Law::Refusals, "the reason of the refusal is not true");
+    };
+    wrong(Refusal::SelfHire);
+    wrong(Refusal::Cycle { way: vec![agent("scout"), agent("writer"), agent("scout")] });
+}
+
+#[test]
+fn a_lineage_tells_ad_hoc_specialists_from_listed_agents() {
+    let listed = Brief { standing: Standing::Listed, ..hire(&root(), 1, "scout") };
+    let lineage = hire(&listed, 1, "writer").lineage;
+    through_specialist("scout", "writer", |hire| hire.lineage = lineage)
+        .breaks(Law::Grants, "the lineage is not the hirer's lineage plus the hirer");
+}
+
 #[test]
 fn a_new_name_does_not_make_the_same_task_allowed() {
     let free = Hiring { team: Arc::new([]), ad_hoc: true, recursive: false };
@@ -132,8 +182,16 @@ fn a_fork_continues_from_the_newest_request_as_the_same_agent() {
 
 #[test]
 fn a_grant_pays_for_one_turn_the_severance_and_the_fee() {
-    admits(&root(), |hire| hire.grant.money = msat(500 * 3 + 256 * 15 + 20_000 + 100));
-    let one_less = |hire: &mut Brief| hire.grant.money = msat(500 * 3 + 256 * 15 + 20_000 + 99);
+    // The maximum may be a named budget, which needs only the minimum.
+    let grants = |money: u64| {
+        move |hire: &mut Brief| {
+            hire.grant.money = msat(money);
+            hire.money_max = Some(msat(30_000));
+        }
+    };
+    let least = 500 * 3 + 256 * 15 + 20_000 + 100;
+    admits(&root(), grants(least));
+    let one_less = grants(least - 1);
     refuses(one_less, Law::Refusals, "the grant is 25439 msat, but the minimum is 25440");
 }
 
@@ -204,6 +262,7 @@ fn a_refusal_with_a_false_reason_is_found() {
     wrong(Refusal::TooDeep { asked: 3, left: 3 });
     wrong(Refusal::Deadline { deadline: Millis(9_970_000), now: Millis(20) });
     wrong(Refusal::CantHire);
+    wrong(Refusal::Cycle { way: vec![agent("scout"), agent("contractor"), agent("scout")] });
     wrong(Refusal::UnknownAgent { agent: agent("scout"), team: vec![agent("scout")] });
     wrong(Refusal::SameTask { agent: agent("scout") });
     wrong(Refusal::Powers { power: guildhall_kernel::Power::parse("write").unwrap() });
@@ -218,7 +277,7 @@ fn a_refusal_with_a_false_reason_is_found() {
 
 #[test]
 fn money_stays_only_if_it_cant_be_passed_on() {
-    let money = Stimulus::TopUp { to: path("1.1.4"), money: msat(700) };
+    let money = Stimulus::TopUp { to: path("1.1.4"), money: msat(700), draw: None };
     let stays = refused(Refusal::TopUpStays { to: path("1.1.4"), with: path("1") }, Origin::Outside);
     let mut j = scenes::one_hire().until(6);
     j.hear("1", owner(1), money.clone()).fact(stays.clone());
@@ -237,33 +296,7 @@ fn money_stays_only_if_it_cant_be_passed_on() {
 fn an_offer_from_outside_is_admitted_or_refused() {
     let hired = hire(&root(), 1, "scout");
     let offer = |task_key: Hash| {
-        Stimulus::Hire(Box::new(guildhall_kernel::Offer {
-            model_slot: 0,
-            share_max: None,
-            label: None,
-            agent: hired.agent.clone(),
-            standing: hired.standing,
-            task: hired.task,
-            task_key,
-            inherit: guildhall_kernel::Inherit::Fresh,
-            mode: Mode::Background,
-            budget: None,
-            heads: None,
-            depth: None,
-            deadline: None,
-            terms: Arc::new([]),
-            adds: Arc::new([]),
-            fee: hired.fee,
-            payee: None,
-            severance: hired.severance,
-            tariff: hired.tariff,
-            turns_max: hired.turns_max,
-            opening_bytes: hired.opening_bytes,
-            opening: None,
-            powers: hired.powers.clone(),
-            hiring: None,
-            checks: Arc::new([]),
-        }))
+        Stimulus::Hire(Box::new(guildhall_kernel::Offer { task_key, ..offer(&hired, Mode::Background) }))
     };
     let mut j = scenes::one_tool().until(2);
     j.hear("1", owner(1), offer(hired.task_key));

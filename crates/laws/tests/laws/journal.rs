@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, CloseWhen, Context, Cost, Effect,
-    FORMAT, Fact, Grant, Hash, Heads, Hiring, Hold, Lineage, Link, Millis, Mode, Msat, Origin, Outcome, Path, Power,
-    PowerSet, Powers, Refusal, Report, Request, Said, Sender, Standing, Stimulus, Stored, Tariff, TextKind, TextRef,
-    ToolCall, ToolName, Turn, WRAP_UP_MARGIN_MAX, Wording,
+    FORMAT, Fact, Grant, Hash, Heads, Hiring, Hold, Inherit, Lineage, Link, Millis, Mode, Msat, Offer, Origin, Outcome,
+    OwnSize, Path, Power, PowerSet, Powers, Refusal, Report, Request, Said, Sender, Standing, Stimulus, Stored, Tariff,
+    TextKind, TextRef, ToolCall, ToolName, Turn, WRAP_UP_MARGIN_MAX, Wording,
 };
 use guildhall_laws::{Checker, Law, Violation};
 
@@ -58,10 +58,12 @@ pub(crate) fn root() -> Brief {
             deadline: Some(Millis(10_000_000)),
             margin: Some(WRAP_UP_MARGIN_MAX),
         },
+        money_max: None,
         fee: msat(0),
         payee: None,
         severance: msat(20_000),
         tariff: Tariff { input: msat(TARIFF.0), output: msat(TARIFF.1), max_tokens: 1000 },
+        same_model: false,
         turns_max: 20,
         context: Context::Fresh,
         opening_bytes: 500,
@@ -78,7 +80,7 @@ pub(crate) fn root() -> Brief {
 pub(crate) fn hire(parent: &Brief, ordinal: u32, name: &str) -> Brief {
     let path = parent.path.hire(ordinal);
     let seed = u8::try_from(10 * path.level() + 100).unwrap() + u8::try_from(ordinal).unwrap();
-    let link = Link { agent: parent.agent.clone(), task_key: parent.task_key };
+    let link = Link { agent: parent.agent.clone(), standing: parent.standing, task_key: parent.task_key };
     Brief {
         path,
         agent: agent(name),
@@ -99,6 +101,45 @@ pub(crate) fn hire(parent: &Brief, ordinal: u32, name: &str) -> Brief {
         powers: Powers { usable: powers(&["write"]), grantable: powers(&["write"]) },
         ..parent.clone()
     }
+}
+
+/// The offer that becomes this brief.
+pub(crate) fn offer(hire: &Brief, mode: Mode) -> Offer {
+    let inherit = if let Context::Fork { .. } = hire.context { Inherit::Fork } else { Inherit::Fresh };
+    Offer {
+        agent: hire.agent.clone(),
+        standing: hire.standing,
+        label: None,
+        task: hire.task,
+        task_key: hire.task_key,
+        inherit,
+        mode,
+        budget: None,
+        share_max: hire.money_max,
+        heads: None,
+        depth: None,
+        deadline: None,
+        terms: Arc::new([]),
+        adds: Arc::new([]),
+        fee: hire.fee,
+        payee: None,
+        severance: hire.severance,
+        model_slot: 0,
+        tariff: hire.tariff,
+        same_model: hire.same_model,
+        turns_max: hire.turns_max,
+        opening_bytes: hire.opening_bytes,
+        opening: None,
+        powers: hire.powers.clone(),
+        hiring: hire.hiring.clone(),
+        checks: Arc::new([]),
+    }
+}
+
+/// The same hire with this grant, and without hires of its own.
+pub(crate) fn granted(hire: &Brief, money: u64) -> Brief {
+    let grant = Grant { money: msat(money), heads: Heads(0), ..hire.grant };
+    Brief { grant, hiring: None, ..hire.clone() }
 }
 
 pub(crate) fn call(reply: u32, index: u32) -> Origin {
@@ -126,6 +167,9 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
         output: None,
         input_tokens: Some(400),
         used: None,
+        size: OwnSize { bytes: 10, tokens: 0 },
+        cut: None,
+        implausible: None,
         calls,
         undone: None,
     })
@@ -133,7 +177,12 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
 
 /// A refusal, with the size of its text.
 pub(crate) fn refused(why: Refusal, origin: Origin) -> Fact {
-    Fact::Refused { why, origin, bytes: Some(10), agent: None }
+    Fact::Refused { why, origin, bytes: 10, agent: None, ordinal: None }
+}
+
+/// The refusal of a hire.
+pub(crate) fn refused_hire(why: Refusal, origin: Origin, ordinal: Option<u32>) -> Fact {
+    Fact::Refused { why, origin, bytes: 10, agent: Some(agent("scout")), ordinal }
 }
 
 pub(crate) fn known(cost: u64) -> Cost {
@@ -161,9 +210,11 @@ pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> R
         spent: msat(spent),
         change: msat(granted - spent),
         fee: msat(0),
-        reserved: Some(msat(0)),
-        estimated: Some(msat(0)),
+        reserved: msat(0),
+        estimated: msat(0),
         heads: Heads(0),
+        cut: false,
+        tokens: 0,
     }
 }
 
@@ -222,7 +273,7 @@ impl Journal {
     pub(crate) fn request_as(&mut self, hears: &[u32], turn: Turn) -> &mut Journal {
         let upto = u32::try_from(self.mine().count()).unwrap();
         let hears = hears.iter().copied().map(AskId).collect();
-        let request = Request { upto, hears, tokens: 1000, max_tokens: 1000, turn };
+        let request = Request { upto, hears, tokens: 1000, max_tokens: 1000, turn, cut: false };
         self.ask(Ask::Model(request), REQUEST, 0, Origin::Course)
     }
 
@@ -237,6 +288,27 @@ impl Journal {
 
     pub(crate) fn tell(&mut self, to: &str, what: Stimulus) -> &mut Journal {
         self.ask(Ask::Tell { to: path(to), what }, 0, 0, Origin::Course)
+    }
+
+    /// A hire waits, as it would be offered.
+    pub(crate) fn queue(&mut self, hire: &Brief, mode: Mode, origin: Origin) -> &mut Journal {
+        let (ordinal, context) = (hire.path.ordinal(), hire.context.clone());
+        self.fact(Fact::Queued { origin, ordinal, offer: Box::new(offer(hire, mode)), context })
+    }
+
+    pub(crate) fn draw(&mut self, least: u64) -> &mut Journal {
+        self.ask(Ask::Draw { least: msat(least) }, 0, 0, Origin::Course)
+    }
+
+    /// Raises the hold of a hire for its draw, and sends the money.
+    pub(crate) fn raise(&mut self, hire: (u32, &str), by: u64, draw: u32) -> &mut Journal {
+        let (by, draw) = (msat(by), Some(AskId(draw)));
+        self.fact(Fact::Raised { hire: AskId(hire.0), by, draw });
+        self.tell(hire.1, Stimulus::TopUp { to: path(hire.1), money: by, draw })
+    }
+
+    pub(crate) fn answered(&mut self, id: u32, answer: Answer) -> &mut Journal {
+        self.fact(Fact::Answered { id: AskId(id), answer, cost: known(0) })
     }
 
     pub(crate) fn close(&mut self, report: Report) -> &mut Journal {
@@ -347,6 +419,12 @@ pub(crate) fn brief_of(stored: &mut Stored) -> &mut Brief {
         panic!("fact {} has no brief", stored.seq)
     };
     Arc::make_mut(brief)
+}
+
+/// Returns a reply, to change it.
+pub(crate) fn said_of(stored: &mut Stored) -> &mut Said {
+    let (Answer::Said(said), _) = answer_of(stored) else { panic!("the answer is not a reply") };
+    said
 }
 
 /// Returns a closing report, to change it.

@@ -37,6 +37,17 @@ fn calls_that_are_approved_denied_awaited_and_refused_are_lawful() {
 }
 
 #[test]
+fn a_hire_that_waits_for_money_is_lawful() {
+    scenes::waits().is_lawful();
+}
+
+#[test]
+fn draws_that_are_met_and_refused_are_lawful() {
+    scenes::draws().is_lawful();
+    scenes::draws_refused().is_lawful();
+}
+
+#[test]
 fn a_conversation_can_wait_for_its_owner_at_the_end() {
     let mut j = Journal::new();
     j.open(&guildhall_kernel::Brief { close_when: CloseWhen::Asked, ..root() }).request(&[]);
@@ -49,7 +60,7 @@ fn a_conversation_can_wait_for_its_owner_at_the_end() {
 
 #[test]
 fn a_crash_between_any_two_batches_breaks_nothing_at_rest() {
-    for journal in [scenes::one_hire(), scenes::top_up(), scenes::wrap_up(), scenes::cancel(), scenes::calls()] {
+    for journal in scenes::all() {
         let mut checker = Checker::new();
         for (now, next) in journal.stored.iter().zip(&journal.stored[1..]) {
             assert_eq!(checker.observe(now), []);

@@ -28,6 +28,7 @@ pub(super) fn call_to_board(fact: &Fact) -> Option<(AskId, TextRef)> {
         Fact::Asked { .. }
         | Fact::Opened(_)
         | Fact::Answered { .. }
+        | Fact::Queued { .. }
         | Fact::Refused { .. }
         | Fact::Raised { .. }
         | Fact::Heard { .. }

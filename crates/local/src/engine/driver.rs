@@ -243,10 +243,7 @@ impl ContractDriver {
         let words = std::iter::once(&brief.task).chain(brief.terms.iter()).chain(brief.adds.iter()).copied();
         let named = words.chain(brief.checks.iter().map(|check| check.what));
         let earlier = if self.may_have_left(id) { Past::MayBeStored } else { Past::None };
-        let driver = match self.engine.driver(brief, self.texts_of(named), earlier) {
-            Ok(driver) => driver,
-            Err(why) => return fail(&self.sender, why),
-        };
+        let driver = self.engine.driver(brief, self.texts_of(named), earlier);
         if let Past::MayBeStored = earlier {
             for (id, ask) in contract.outstanding_after(id) {
                 if let Ask::Tell { to, what } = ask
@@ -281,7 +278,13 @@ impl ContractDriver {
     fn deliver(&self, id: AskId, to: &Path, what: &Stimulus, acknowledge: Acknowledge) -> bool {
         let texts = match what {
             Stimulus::Message(text) | Stimulus::Question(text) => self.texts_of([*text]),
-            Stimulus::TopUp { .. } | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => Vec::new(),
+            Stimulus::TopUp { .. }
+            | Stimulus::Draw { .. }
+            | Stimulus::RefuseDraw { .. }
+            | Stimulus::Hire(_)
+            | Stimulus::DropHire { .. }
+            | Stimulus::WrapUp
+            | Stimulus::Cancel => Vec::new(),
         };
         let input = Input::Stimulus { from: Sender::Contract(self.key(id)), what: what.clone() };
         self.engine.send(to, Delivery { arrival: Arrival { input, texts }, acknowledge })
@@ -410,7 +413,7 @@ impl ContractDriver {
             && match ask {
                 Ask::Model(_) => self.env.replays == Replays::No,
                 Ask::Tool(call) => call.effect == Effect::Once,
-                Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => false,
+                Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => false,
             }
     }
 
@@ -574,6 +577,11 @@ impl ContractDriver {
             Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. } => {
                 if let Some(hirer) = self.path.hirer() {
                     self.deliver(id, &hirer, &Stimulus::Question(*words), Acknowledge::NotNeeded);
+                }
+            }
+            Ask::Draw { least } => {
+                if let Some(hirer) = self.path.hirer() {
+                    self.deliver(id, &hirer, &Stimulus::Draw { least: *least }, Acknowledge::NotNeeded);
                 }
             }
             // The program that shows the session asks the owner. A question without a reply ends at its time limit.

@@ -199,9 +199,12 @@ impl ContractDriver {
     fn meter_of(&self, id: AskId, ask: &Ask) -> Arc<Meter> {
         let meter = match ask {
             Ask::Model(request) => self.env.runtime.meter(request),
-            Ask::Tool(_) | Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => {
-                Meter::default()
-            }
+            Ask::Tool(_)
+            | Ask::Check(_)
+            | Ask::Hire { .. }
+            | Ask::Question { .. }
+            | Ask::Draw { .. }
+            | Ask::Tell { .. } => Meter::default(),
         };
         self.meter(id, meter)
     }

@@ -28,11 +28,6 @@ impl MoneySource {
         }
     }
 
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    pub(super) fn is_new(&self) -> bool {
-        *self == MoneySource::New
-    }
-
     /// Returns the fact of the account for a top-up of a root at work.
     pub fn top_up(self, kind: &SessionKind, root: Path, money: Msat) -> SessionFact {
         match self.within(kind) {
@@ -64,6 +59,7 @@ pub(super) fn account_fact(fact: &Fact, root: &Path, kind: &SessionKind, source:
         | Fact::Opened(_)
         | Fact::Asked { .. }
         | Fact::Answered { .. }
+        | Fact::Queued { .. }
         | Fact::Refused { .. }
         | Fact::Raised { .. }
         | Fact::Waiting { .. }

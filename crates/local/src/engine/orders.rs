@@ -32,8 +32,7 @@ pub struct Order {
     pub what: Stimulus,
     /// The texts that the stimulus names.
     pub texts: Vec<(TextRef, String)>,
-    /// Where the money of a top-up comes from. Orders of earlier versions create it.
-    #[serde(default, skip_serializing_if = "MoneySource::is_new")]
+    /// Where the money of a top-up comes from.
     pub source: MoneySource,
 }
 
@@ -226,7 +225,14 @@ type LateMoney = (Msat, MoneySource);
 fn late_money(what: &Stimulus, source: MoneySource) -> Option<LateMoney> {
     match what {
         Stimulus::TopUp { money, .. } => Some((*money, source)),
-        Stimulus::Message(_) | Stimulus::Question(_) | Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => None,
+        Stimulus::Message(_)
+        | Stimulus::Question(_)
+        | Stimulus::Draw { .. }
+        | Stimulus::RefuseDraw { .. }
+        | Stimulus::Hire(_)
+        | Stimulus::DropHire { .. }
+        | Stimulus::WrapUp
+        | Stimulus::Cancel => None,
     }
 }
 
@@ -260,14 +266,13 @@ fn is_final(why: &JournalError) -> bool {
         | JournalError::Stopped { .. }
         | JournalError::Damaged { .. }
         | JournalError::Foreign { .. }
-        | JournalError::Newer { .. }
+        | JournalError::OtherForm { .. }
         | JournalError::ReadOnly { .. }
         | JournalError::LogMissing { .. }
         | JournalError::UnsafeSqlite { .. }
         | JournalError::UnknownSession { .. }
         | JournalError::LeaseLost { .. } => true,
         JournalError::Busy
-        | JournalError::InUse { .. }
         | JournalError::TextDamaged { .. }
         | JournalError::Sqlite { .. }
         | JournalError::File { .. }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use guildhall_kernel::{Ask, AskId, Brief, Cost, Fact, Msat, Path, Stored};
+use guildhall_agent::exceeds_its_hold;
+use guildhall_kernel::{Answer, Ask, AskId, Brief, Cost, Fact, Msat, Path, Request, Stored};
 
 /// What the session does about a provider that bills more than was held for a call.
 #[derive(Clone)]
@@ -89,8 +90,10 @@ impl Overruns {
 #[derive(Default)]
 pub(super) struct Billed {
     briefs: BTreeMap<Path, Arc<Brief>>,
-    holds: BTreeMap<(Path, AskId), Msat>,
+    requests: BTreeMap<(Path, AskId), (Msat, Request)>,
     overruns: Vec<(Arc<Brief>, Overrun)>,
+    /// The briefs of contracts with a request whose reported input was more than it held.
+    pub(super) undercounted: Vec<Arc<Brief>>,
 }
 
 impl Billed {
@@ -99,18 +102,24 @@ impl Billed {
             Fact::Opened(brief) => {
                 self.briefs.insert(contract.clone(), Arc::clone(brief));
             }
-            Fact::Asked { id, ask: Ask::Model(_), hold, .. } => {
-                self.holds.insert((contract.clone(), *id), hold.money);
+            Fact::Asked { id, ask: Ask::Model(request), hold, .. } => {
+                self.requests.insert((contract.clone(), *id), (hold.money, request.clone()));
             }
-            Fact::Answered { id, cost, .. } => {
-                let held = self.holds.remove(&(contract.clone(), *id));
-                let overrun = held.and_then(|held| Overrun::of(held, *cost));
-                self.overruns.extend(self.briefs.get(contract).cloned().zip(overrun));
+            Fact::Answered { id, cost, answer } => {
+                let Some((held, request)) = self.requests.remove(&(contract.clone(), *id)) else { return };
+                let brief = self.briefs.get(contract).cloned();
+                if let Answer::Said(said) = answer
+                    && exceeds_its_hold(&request, said)
+                {
+                    self.undercounted.extend(brief.clone());
+                }
+                self.overruns.extend(brief.zip(Overrun::of(held, *cost)));
             }
             Fact::Closed(_) => {
                 self.briefs.remove(contract);
             }
             Fact::Asked { .. }
+            | Fact::Queued { .. }
             | Fact::Refused { .. }
             | Fact::Raised { .. }
             | Fact::Heard { .. }

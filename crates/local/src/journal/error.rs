@@ -1,5 +1,6 @@
 //! The errors of the journal. Their messages are for people: what happened, which data is safe, what to do next.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +9,34 @@ use guildhall_kernel::{Hash, Msat, SessionError, SessionId, TreasuryError};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{Error, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 
-use super::{Cursor, SCHEMA, ServedError, TEXT_BYTES_MAX};
+use super::{Cursor, ServedError, TEXT_BYTES_MAX};
 use crate::inbox::COMMAND_BYTES_MAX;
 use crate::lease::Holder;
+
+/// What has a numbered form in a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalForm {
+    /// The tables of the database.
+    Tables,
+    /// The facts of contracts.
+    Facts,
+    /// The facts of sessions' accounts.
+    Account,
+    /// The facts of the treasury.
+    Treasury,
+}
+
+/// Shown before the number.
+impl fmt::Display for JournalForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            JournalForm::Tables => "journal format",
+            JournalForm::Facts => "facts of form",
+            JournalForm::Account => "facts of accounts of form",
+            JournalForm::Treasury => "facts of the treasury of form",
+        })
+    }
+}
 
 /// An error of the journal. Unless its message says otherwise, the failed request stored nothing, and everything acknowledged
 /// before is stored.
@@ -69,25 +95,20 @@ pub enum JournalError {
         /// The database file.
         file: PathBuf,
     },
-    /// A newer version of Guildhall wrote the journal.
+    /// Another version of Guildhall wrote the journal.
     #[error(
-        "the journal in {} has format {found}, but this guildhall reads only formats up to {SCHEMA}. Nothing was changed. Install \
-         the newer guildhall that wrote the journal", file.display()
+        "{} has {form} {found}, but this guildhall reads only {form} {wanted}. Nothing was changed. Use the guildhall that wrote this \
+         journal, or choose another directory with GUILDHALL_HOME", file.display()
     )]
-    Newer {
+    OtherForm {
         /// The database file.
         file: PathBuf,
-        /// The journal's format.
+        /// What has another form.
+        form: JournalForm,
+        /// The number of the form that the journal has.
         found: i64,
-    },
-    /// The journal has an older format, and it can't be converted while another process has it open.
-    #[error(
-        "the journal in {} was written by an older guildhall and must be converted to format {SCHEMA}, but another process has it \
-         open. Nothing was changed. End that process, then run the command again", file.display()
-    )]
-    InUse {
-        /// The database file.
-        file: PathBuf,
+        /// The number of the form that this program reads.
+        wanted: i64,
     },
     /// The journal's directory, or a file in it, can't be written.
     #[error(
@@ -294,10 +315,9 @@ impl JournalError {
             | JournalError::Damaged { .. }
             | JournalError::Sqlite { .. }
             | JournalError::Foreign { .. }
-            | JournalError::Newer { .. }
+            | JournalError::OtherForm { .. }
             | JournalError::UnsafeSqlite { .. } => true,
             JournalError::Busy
-            | JournalError::InUse { .. }
             | JournalError::ReadOnly { .. }
             | JournalError::LogMissing { .. }
             | JournalError::TextDamaged { .. }
@@ -322,10 +342,13 @@ impl JournalError {
         }
     }
 
-    /// Adds the path of the database to an error about damage.
+    /// Names the database in an error about its contents.
     pub(crate) fn in_database(self, database: &Path) -> JournalError {
+        let file = database.to_owned();
         if let JournalError::Damaged { source, .. } = self {
-            JournalError::Damaged { file: database.to_owned(), source }
+            JournalError::Damaged { file, source }
+        } else if let JournalError::OtherForm { form, found, wanted, .. } = self {
+            JournalError::OtherForm { file, form, found, wanted }
         } else {
             self
         }

@@ -6,8 +6,7 @@ use guildhall_kernel::{Hash, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::chain::{Broken, Chain, Fault, HallBroken, Head, link};
-use super::known::Known;
-use super::{JournalError, treasury, verify, walk};
+use super::{JournalError, treasury};
 use crate::lease::Holder;
 
 /// The texts that the hash of each kind of row starts with. They are part of the stored form and must never change.
@@ -208,20 +207,9 @@ pub(crate) fn commits(db: &Connection) -> Result<u64, rusqlite::Error> {
     Ok(HallHead::read(db)?.map_or(0, |(head, _)| head.commits))
 }
 
-/// Creates the head of every session of an older format from its rows. A session whose rows can't be read gets no head: it is
-/// reported as damaged, and the other sessions remain usable.
-pub(crate) fn create_heads(db: &Connection) -> Result<(), JournalError> {
-    HallHead::NEW.store(db, HallHead::NEW.hash())?;
-    let mut known = Known::default();
-    for row in walk::sessions(db)? {
-        match verify::head_of_rows(db, &row.id) {
-            Ok(head) => known.add_head(&row.id, head),
-            Err(Fault::Broken(_)) => {}
-            Err(Fault::Journal(error)) => return Err(error),
-        }
-    }
-    known.store_heads(db)?;
-    Ok(())
+/// Creates the head of a hall without sessions.
+pub(crate) fn create_hall_head(db: &Connection) -> Result<(), rusqlite::Error> {
+    HallHead::NEW.store(db, HallHead::NEW.hash())
 }
 
 /// Compares the hall's head with the heads of the existing sessions.

@@ -199,29 +199,15 @@ pub(crate) fn add_account(
     Ok(AddedAccount { numbers, after: head.facts, at: time, hash: head.account_hash })
 }
 
-/// Returns the hash of a fact of the account. `after` is the session's last fact at that time. In form 1 the hash does not
-/// cover the number of the form.
+/// Returns the hash of a fact of the account. `after` is the session's last fact at that time.
 pub(crate) fn link_account(before: Hash, n: u64, v: i64, [after, at]: [i64; 2], body: &[u8]) -> Hash {
     let (n, form, after, at) = (n.to_le_bytes(), v.to_le_bytes(), after.to_le_bytes(), at.to_le_bytes());
-    match v {
-        1 => link(before, &[&n, &after, &at, body]),
-        _ => link(before, &[&n, &form, &after, &at, body]),
-    }
+    link(before, &[&n, &form, &after, &at, body])
 }
 
 #[cfg(test)]
 mod tests {
-    use guildhall_kernel::Hash;
-
-    use super::{link_account, texts_in};
-
-    #[test]
-    fn the_hash_of_a_fact_of_the_account_covers_the_form_since_form_2() {
-        let hash = |v| link_account(Hash([7; 32]), 1, v, [2, 3], b"{}");
-        // The hash that the first release stored. If it changes, every account of that release looks damaged.
-        assert_eq!(hash(1).to_string(), "1398a9725e62b2c8b94032c72115a1201906fc34ce1e9d79bd77f63cf228857c");
-        assert!(hash(1) != hash(2) && hash(2) != hash(3));
-    }
+    use super::texts_in;
 
     #[test]
     fn every_text_that_a_fact_names_is_found() {

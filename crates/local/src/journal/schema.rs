@@ -1,5 +1,5 @@
-//! The database: how it is opened, and its tables. This program can open every format that was ever released. It does not
-//! touch a database with a newer format.
+//! The database: how it is opened, and its tables. Only a journal of this program's own form is opened. Any other is refused, and
+//! nothing in it is changed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -7,17 +7,24 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
+use guildhall_kernel::{ACCOUNT_FORMAT, FORMAT, TREASURY_FORMAT};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::error::JournalForm;
+use super::unwritable::{LOG, beside};
 use super::{DATABASE, JournalError, Limits, heads, marker};
 use crate::private::{create_private_dir, private_file};
 
-/// The format that this version of the program writes.
-pub const SCHEMA: i64 = 5;
+/// The format of the tables. A change gets the next number, and only this format is read.
+const TABLES_FORMAT: i64 = 6;
 
-/// The first format that has heads.
-const HEADS_SINCE: i64 = 3;
+/// No form has this number or a higher one.
+const FORM_MAX: i64 = 100;
+
+/// The number in the head of the database: the format of the tables, and the form of each kind of fact.
+const VERSION: i64 =
+    ((TABLES_FORMAT * FORM_MAX + FORMAT as i64) * FORM_MAX + ACCOUNT_FORMAT as i64) * FORM_MAX + TREASURY_FORMAT as i64;
 
 /// SQLite up to 3.51.2 can lose commits when several connections write and checkpoint.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -28,14 +35,8 @@ const APPLICATION: i64 = 0x474c_4448;
 /// How long a process waits while another process writes.
 const BUSY_MS_MAX: u64 = 10_000;
 
-/// The SQL that converts each format to the next. A released step must never change.
-const STEPS: [&str; 5] = [
-    include_str!("format_1.sql"),
-    include_str!("format_2.sql"),
-    include_str!("format_3.sql"),
-    include_str!("format_4.sql"),
-    include_str!("format_5.sql"),
-];
+/// The tables of this format.
+const TABLES: &str = include_str!("schema.sql");
 
 /// How many pages the log has when it is written back to the database. Every commit changes the same heads and indexes, so fewer
 /// write-backs write fewer pages.
@@ -71,6 +72,7 @@ pub(crate) fn check_version() -> Result<(), JournalError> {
 pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalError> {
     make_dir(dir)?;
     let file = dir.join(DATABASE);
+    refuse_closed(&file)?;
     let _lock = OpenLock::take(dir)?;
     // Read the marker before the database: the database then has at least as many commits as the marker records.
     let recorded = marker::commits(dir)?;
@@ -90,7 +92,7 @@ pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalErro
              PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;",
         )?;
         db.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
-        migrate(&mut db, &file)?;
+        create_tables(&mut db)?;
         let mode: String = db.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
         if mode != "wal" {
             let why = format!("the file system can't do write-ahead logging (got {mode})");
@@ -155,8 +157,22 @@ fn number(db: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {
     db.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
 }
 
-/// Returns an error for a database of another program or of a newer version of this program. An empty file is accepted: a
-/// power cut while the database is created can leave one.
+/// Refuses a journal of another form before a connection creates files beside it. Without a log, the database itself has
+/// everything. With one, the log has to be read, too, and nothing more is created by that.
+fn refuse_closed(file: &Path) -> Result<(), JournalError> {
+    if !file.exists() || beside(file, LOG).metadata().is_ok_and(|log| log.len() > 0) {
+        return Ok(());
+    }
+    let refused = open_reader(file, Reading::Immutable).and_then(|db| refuse_foreign(&db, file));
+    match refused {
+        // Another process may write at this moment. The next connection takes the locks and checks again.
+        Err(JournalError::Sqlite { .. } | JournalError::Damaged { .. } | JournalError::Busy) => Ok(()),
+        refused => refused,
+    }
+}
+
+/// Returns an error for a database of another program, and for a journal of another form. An empty file is accepted: a power
+/// cut while the database is created can leave one.
 pub(crate) fn refuse_foreign(db: &Connection, file: &Path) -> Result<(), JournalError> {
     let found = number(db, "user_version")?;
     let application = number(db, "application_id")?;
@@ -164,22 +180,41 @@ pub(crate) fn refuse_foreign(db: &Connection, file: &Path) -> Result<(), Journal
     if application != APPLICATION && (application != 0 || tables > 0 || found != 0) {
         return Err(JournalError::Foreign { file: file.to_owned() });
     }
-    if found > SCHEMA {
-        return Err(JournalError::Newer { file: file.to_owned(), found });
+    if application == 0 {
+        return Ok(());
     }
-    Ok(())
+    let both = forms(found).into_iter().zip(forms(VERSION));
+    match both.into_iter().find(|(found, wanted)| found != wanted) {
+        None => Ok(()),
+        Some(((form, found), (_, wanted))) => {
+            Err(JournalError::OtherForm { file: file.to_owned(), form, found, wanted })
+        }
+    }
 }
 
-/// Returns whether the database has the current format.
-pub(crate) fn is_current(db: &Connection) -> Result<bool, JournalError> {
-    Ok(number(db, "user_version")? == SCHEMA)
+/// Returns the forms that a number in the head of a database stands for.
+fn forms(version: i64) -> [(JournalForm, i64); 4] {
+    // Formats up to 5 were stored without the forms of the facts.
+    let whole = if version < FORM_MAX { version * FORM_MAX.pow(3) } else { version };
+    let at = |place| whole / FORM_MAX.pow(place);
+    [
+        (JournalForm::Tables, at(3)),
+        (JournalForm::Facts, at(2) % FORM_MAX),
+        (JournalForm::Account, at(1) % FORM_MAX),
+        (JournalForm::Treasury, at(0) % FORM_MAX),
+    ]
+}
+
+/// Returns whether the database has no tables yet.
+pub(crate) fn is_empty(db: &Connection) -> Result<bool, JournalError> {
+    Ok(number(db, "application_id")? == 0)
 }
 
 /// Returns the tables, indexes and triggers that are missing or differ from this program's definitions. Additional ones are
 /// ignored.
 pub(crate) fn wrong_definitions(db: &Connection) -> Result<Vec<String>, JournalError> {
     let reference = Connection::open_in_memory()?;
-    STEPS.iter().try_for_each(|step| reference.execute_batch(step))?;
+    reference.execute_batch(TABLES)?;
     let found = definitions(db)?;
     Ok(definitions(&reference)?.into_iter().filter(|named| !found.contains(named)).map(|(name, _)| name).collect())
 }
@@ -200,34 +235,24 @@ fn definitions(db: &Connection) -> Result<BTreeSet<(String, Vec<u8>)>, JournalEr
 
 /// Returns an error if the database has fewer commits than the marker records.
 pub(crate) fn refuse_missing_commits(db: &Connection, dir: &Path, recorded: u64) -> Result<(), JournalError> {
-    let found = if number(db, "user_version")? < HEADS_SINCE { 0 } else { heads::commits(db)? };
+    let found = if is_empty(db)? { 0 } else { heads::commits(db)? };
     if found >= recorded {
         return Ok(());
     }
     Err(JournalError::LogMissing { file: dir.join(DATABASE), marker: marker::path(dir), recorded, found })
 }
 
-/// Converts the database to the current format in one transaction, while no other process has it open: an older program would
-/// continue to write rows without heads. The write-ahead log is off meanwhile, so that the new format is in the database
-/// itself.
-fn migrate(db: &mut Connection, file: &Path) -> Result<(), JournalError> {
-    if is_current(db)? {
+/// Creates the tables of a new journal, unless another process has created them. The write-ahead log is off meanwhile, so that the
+/// format is in the database itself.
+fn create_tables(db: &mut Connection) -> Result<(), JournalError> {
+    if !is_empty(db)? {
         return Ok(());
     }
-    let alone = db.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0));
-    match alone.map_err(JournalError::from) {
-        Ok(mode) if mode == "delete" => {}
-        Ok(_) | Err(JournalError::Busy) => return Err(JournalError::InUse { file: file.to_owned() }),
-        Err(error) => return Err(error),
-    }
+    db.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0))?;
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = number(&tx, "user_version")?;
-    let steps = STEPS.iter().skip(usize::try_from(found).unwrap_or_default());
-    steps.into_iter().try_for_each(|step| tx.execute_batch(step))?;
-    if found < HEADS_SINCE {
-        heads::create_heads(&tx)?;
-    }
-    tx.execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"))?;
+    tx.execute_batch(TABLES)?;
+    heads::create_hall_head(&tx)?;
+    tx.execute_batch(&format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"))?;
     tx.commit()?;
     Ok(())
 }

@@ -217,7 +217,7 @@ fn read_row(row: &Row<'_>, n: u64, before: Hash) -> Result<(StoredTreasuryFact, 
         return Err(changed());
     }
     let unreadable = |why: String| damaged(&format!("fact {n}: {why}"));
-    walk::known_form(v, TREASURY_FORMAT).map_err(unreadable)?;
+    walk::require_form(v, TREASURY_FORMAT).map_err(unreadable)?;
     let fact: TreasuryFact = serde_json::from_slice(body).map_err(|why| unreadable(why.to_string()))?;
     let payment: Option<[u8; 32]> = row.get(3).map_err(|_| changed())?;
     if payment != fact.introduces().map(|payment| payment.0.0) {

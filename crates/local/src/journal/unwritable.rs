@@ -13,7 +13,7 @@ use super::schema::{self, Reading};
 use super::{DATABASE, JournalError, Limits, marker};
 
 /// The endings of the files that SQLite creates beside a database.
-const LOG: &str = "-wal";
+pub(super) const LOG: &str = "-wal";
 const INDEX: &str = "-shm";
 const ROLLBACK: &str = "-journal";
 
@@ -31,7 +31,7 @@ pub(crate) fn why(dir: &Path) -> Option<JournalError> {
     })
 }
 
-fn beside(database: &Path, end: &str) -> PathBuf {
+pub(super) fn beside(database: &Path, end: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(end);
     path.into()
@@ -42,7 +42,7 @@ fn length(path: &Path) -> u64 {
 }
 
 /// Finds a way to read the database in this directory. To read a log, SQLite needs an index file, which it can't create here.
-/// Without an index, or if the format has to be converted, a private copy is read. The copy is removed when the journal is
+/// Without an index, or if the tables have to be created, a private copy is read. The copy is removed when the journal is
 /// closed.
 pub(crate) fn readers(dir: &Path) -> Result<Readers, JournalError> {
     let database = dir.join(DATABASE);
@@ -59,11 +59,11 @@ pub(crate) fn readers(dir: &Path) -> Result<Readers, JournalError> {
     }
 }
 
-/// Returns whether a database can be read in place. It can't if it has an older format, or if SQLite can't open its log.
+/// Returns whether a database can be read in place. It can't if it has no tables, or if SQLite can't open its log.
 fn is_readable(database: &Path, reading: Reading) -> Result<bool, JournalError> {
     let opened = schema::open_reader(database, reading).and_then(|db| {
         schema::refuse_foreign(&db, database)?;
-        schema::is_current(&db)
+        schema::is_empty(&db).map(|empty| !empty)
     });
     match opened {
         Err(JournalError::Sqlite { .. }) => Ok(false),
@@ -86,7 +86,7 @@ fn copied(database: &Path) -> Result<Readers, JournalError> {
     for end in ["", LOG, ROLLBACK] {
         make_writable(&beside(&file, end))?;
     }
-    drop(schema::open(copy.path(), Limits::default())?);
+    drop(schema::open(copy.path(), Limits::default()).map_err(|error| error.in_database(database))?);
     Ok(Readers::new(file, Reading::Shared).of_copy(copy))
 }
 

@@ -74,20 +74,16 @@ pub(crate) fn check_session(
 /// Reads everything of a session except its texts, and checks it.
 pub(crate) fn contents(db: &Connection, session: &SessionId) -> Result<Contents, JournalError> {
     let (mut facts, mut account): (Vec<Stored>, Vec<SessionFact>) = (Vec::new(), Vec::new());
-    let mut account_before_form_3 = 0;
     let mut see = |seen: Seen<'_>| {
         match seen {
             Seen::Fact(fact, _) => facts.push(fact.owned()?.stored(session)?),
-            Seen::Account(fact, _) => {
-                account_before_form_3 += usize::from(fact.v < 3);
-                account.push(fact.fact(session)?);
-            }
+            Seen::Account(fact, _) => account.push(fact.fact(session)?),
         }
         Ok(())
     };
     let head = check_session(db, session, &mut see).map_err(|fault| fault.of(session))?.printed();
     let row = walk::session(db, session)?.ok_or_else(|| JournalError::UnknownSession { session: session.clone() })?;
-    Ok(Contents { row, facts, account, account_before_form_3, head })
+    Ok(Contents { row, facts, account, head })
 }
 
 /// Checks a session completely. The inner result is the session's head or the first error that was found.
@@ -226,39 +222,6 @@ fn in_line(db: &Connection, session: &SessionId) -> Result<Option<Hash>, rusqlit
 fn leased(db: &Connection, session: &SessionId) -> Result<Hash, Fault> {
     let holder = lease::holder(db, session)?;
     Ok(holder.map_or(heads::NOTHING, |holder| heads::lease(session, &holder)))
-}
-
-/// Computes a session's head from its rows, for a session of an older format without heads.
-pub(crate) fn head_of_rows(db: &Connection, session: &SessionId) -> Result<SessionHead, Fault> {
-    let mut head = SessionHead::new(session, about(db, session)?.ok_or(Broken::About)?);
-    (head.facts, head.facts_hash) = last(db, session, Chain::Facts)?;
-    (head.account, head.account_hash) = last(db, session, Chain::Account)?;
-    head.commands_open = walk::commands_as_they_are(db, session)?.1;
-    let newest = "SELECT coalesce(max(number), 0) FROM inbox WHERE session = ?1";
-    let newest = db.query_row(newest, [session.as_str()], |row| row.get::<_, i64>(0))?;
-    head.commands = countable(newest).ok_or(Broken::Inbox)?;
-    head.in_line = in_line(db, session)?.ok_or(Broken::InLine)?;
-    head.lease = leased(db, session)?;
-    Ok(head)
-}
-
-/// Returns the number and the hash of a chain's last row.
-fn last(db: &Connection, session: &SessionId, chain: Chain) -> Result<(u64, Hash), Fault> {
-    let mut last = db.prepare_cached(match chain {
-        Chain::Facts => "SELECT seq, hash FROM fact WHERE session = ?1 ORDER BY seq DESC LIMIT 1",
-        Chain::Account => "SELECT n, hash FROM session_fact WHERE session = ?1 ORDER BY n DESC LIMIT 1",
-    })?;
-    let read = |row: &Row<'_>| {
-        let read = || Some((countable(row.get(0).ok()?)?, Hash(row.get(1).ok()?)));
-        Ok(read().ok_or(Broken::Head))
-    };
-    let last = last.query_row([session.as_str()], read).optional()?;
-    Ok(last.unwrap_or_else(|| Ok((0, chain.genesis(session))))?)
-}
-
-/// Converts a row's number, or returns `None` if too few higher numbers are left.
-fn countable(number: i64) -> Option<u64> {
-    u64::try_from(number).ok().filter(|_| number < i64::MAX / 2)
 }
 
 /// Checks the hall as a whole: the structure of the database, that no session is missing, and that there are no rows of a

@@ -67,18 +67,20 @@ impl FactRow {
     /// Returns the fact, or an error if the row is not a valid fact.
     pub(crate) fn stored(&self, session: &SessionId) -> Result<Stored, JournalError> {
         let corrupt = |why: String| corrupt(session, format!("fact {}", self.seq), why);
-        let v = known_form(self.v, FORMAT).map_err(corrupt)?;
+        require_form(self.v, FORMAT).map_err(corrupt)?;
         let contract = self.contract.parse().map_err(|why: guildhall_kernel::PathError| corrupt(why.to_string()))?;
         let cause = serde_json::from_str(&self.cause).map_err(|why| corrupt(why.to_string()))?;
         let fact: Fact = serde_json::from_str(&self.body).map_err(|why| corrupt(why.to_string()))?;
-        Ok(Stored { v, seq: self.seq, contract, at: Millis(self.at.cast_unsigned()), cause, fact })
+        Ok(Stored { v: FORMAT, seq: self.seq, contract, at: Millis(self.at.cast_unsigned()), cause, fact })
     }
 }
 
-/// Returns the form of a fact, or an error if this program does not know it.
-pub(crate) fn known_form(v: i64, newest: u16) -> Result<u16, String> {
-    let form = u16::try_from(v).ok().filter(|form| (1..=newest).contains(form));
-    form.ok_or_else(|| format!("the fact has form {v}, but this guildhall reads only forms up to {newest}"))
+/// Returns an error if a fact does not have the form that this program reads.
+pub(crate) fn require_form(v: i64, wanted: u16) -> Result<(), String> {
+    if v == i64::from(wanted) {
+        return Ok(());
+    }
+    Err(format!("the fact has form {v}, but this guildhall reads only form {wanted}"))
 }
 
 fn corrupt(session: &SessionId, place: String, why: String) -> JournalError {
@@ -231,7 +233,7 @@ impl<'a> RawAccount<'a> {
     /// Returns the fact, or an error if the row is not a valid fact.
     pub(crate) fn fact(&self, session: &SessionId) -> Result<SessionFact, JournalError> {
         let corrupt = |why: String| corrupt(session, format!("fact {} of the account", self.n), why);
-        known_form(self.v, ACCOUNT_FORMAT).map_err(corrupt)?;
+        require_form(self.v, ACCOUNT_FORMAT).map_err(corrupt)?;
         serde_json::from_slice(self.body).map_err(|why| corrupt(why.to_string()))
     }
 
@@ -328,12 +330,6 @@ pub(crate) fn open_commands(
     session: &SessionId,
     head: &SessionHead,
 ) -> Result<Vec<RawCommand>, Fault> {
-    let (commands, set) = commands_as_they_are(db, session)?;
-    if set == head.commands_open { Ok(commands) } else { Err(Broken::Inbox.into()) }
-}
-
-/// Returns the commands of a session that are not executed yet, unchecked, with the hash of their set.
-pub(crate) fn commands_as_they_are(db: &Connection, session: &SessionId) -> Result<(Vec<RawCommand>, Hash), Fault> {
     let mut waiting =
         db.prepare_cached("SELECT number, at, command FROM inbox WHERE session = ?1 AND done = 0 ORDER BY number")?;
     let mut rows = waiting.query([session.as_str()])?;
@@ -345,7 +341,7 @@ pub(crate) fn commands_as_they_are(db: &Connection, session: &SessionId) -> Resu
         set = heads::xor(set, heads::command(session, command.number, command.at, &command.command));
         commands.push(command);
     }
-    Ok((commands, set))
+    if set == head.commands_open { Ok(commands) } else { Err(Broken::Inbox.into()) }
 }
 
 /// Returns a text, if it is stored. Returns an error if its bytes do not match the hash.

@@ -33,15 +33,13 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, cr
     }
     let lease = lease(&journal).await;
     let (limiter, tools, runtimes) = (Arc::new(CallLimiter::new(8)), Arc::new(CallLimiter::new(8)), Arc::clone(stage));
-    let find_env: FindEnv = Arc::new(move |brief| {
-        Some(AgentEnv {
-            runtime: Arc::new(runtimes.runtime(brief)),
-            limiter: Arc::clone(&limiter),
-            tools: Arc::clone(&tools),
-            replays: Replays::Yes,
-            watch: Arc::new(|_, _, _| {}),
-            exists: Arc::new(|_| false),
-        })
+    let find_env: FindEnv = Arc::new(move |brief| AgentEnv {
+        runtime: Arc::new(runtimes.runtime(brief)),
+        limiter: Arc::clone(&limiter),
+        tools: Arc::clone(&tools),
+        replays: Replays::Yes,
+        watch: Arc::new(|_, _, _| {}),
+        exists: Arc::new(|_| false),
     });
     let engine = SessionEngine::open(journal.clone(), lease, find_env, Overruns::Allow).await.unwrap();
     let owner = engine.clone();

@@ -5,6 +5,7 @@ mod errors;
 mod late;
 mod limits;
 mod providers;
+mod setup;
 mod tree;
 mod waiting;
 
@@ -34,6 +35,9 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The provider that is paid for the model.
 const PROVIDER: &str = "test-provider";
+
+/// Why a brief can't be set up.
+const NOT_SET_UP: &str = "this session has no agent named helper";
 
 /// How many model calls run at the same time.
 const MODEL_CALLS_MAX: usize = 8;
@@ -66,7 +70,7 @@ impl Model for Scripted {
 fn replies(words: Option<&str>, calls: Vec<RawCall>) -> Attempt {
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = words.map(str::to_owned);
-    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
+    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop, part: None };
     Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: 100, output: 10, ..Usage::default() }) }
 }
 
@@ -135,6 +139,8 @@ fn redactor() -> Redactor {
 fn brief() -> (Arc<Brief>, Vec<Text>) {
     let task = redactor().text(TextKind::Task, "Count to three.");
     let brief = Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("counter").unwrap(),
@@ -205,6 +211,18 @@ async fn open_with<M: Model + 'static>(
     replays: Replays,
     overruns: Overruns,
 ) -> Hall<M> {
+    open_for(journal, model, tool, replays, overruns, |_| true).await
+}
+
+/// Opens the session on this journal, in which only some briefs can be set up.
+async fn open_for<M: Model + 'static>(
+    journal: Journal,
+    model: &Arc<M>,
+    tool: impl Tool + 'static,
+    replays: Replays,
+    overruns: Overruns,
+    can_set_up: impl Fn(&Brief) -> bool + Send + Sync + 'static,
+) -> Hall<M> {
     let now = unix_now();
     if journal.sessions().await.unwrap().is_empty() {
         let new = NewSession { id: id(), created_at: now, project: "/project".into(), label: "test".into() };
@@ -219,6 +237,7 @@ async fn open_with<M: Model + 'static>(
         window: 100_000,
         price: Arc::new(|usage| sat(usage.output)),
         redactor: redactor(),
+        counts: Arc::default(),
     });
     let (limiter, tools) = (Arc::new(CallLimiter::new(MODEL_CALLS_MAX)), Arc::new(CallLimiter::new(TOOL_CALLS_MAX)));
     let env = AgentEnv {
@@ -229,7 +248,8 @@ async fn open_with<M: Model + 'static>(
         watch: Arc::new(|_, _, _| {}),
         exists: Arc::new(|_| false),
     };
-    let find_env: FindEnv = Arc::new(move |_| Some(env.clone()));
+    let failing = AgentEnv::failing(NOT_SET_UP, &redactor());
+    let find_env: FindEnv = Arc::new(move |brief| if can_set_up(brief) { env.clone() } else { failing.clone() });
     let engine = SessionEngine::open(journal.clone(), lease, find_env, overruns).await.unwrap();
     Hall { model: Arc::clone(model), engine, journal, limiter, tools }
 }

@@ -95,15 +95,3 @@ fn tamper(dir: &FilePath, sql: &str) {
     }
     run("COMMIT");
 }
-
-/// Converts the current format back to format 2.
-fn without_heads(dir: &FilePath) {
-    raw(dir)
-        .execute_batch(
-            "DROP TABLE served_session; DROP TABLE access_token; DROP TABLE play_invoice; DROP TABLE idempotency_key;
-             DROP TABLE treasury_fact; DROP TABLE treasury_lease; DROP TABLE treasury_head;
-             DROP TABLE session_head; DROP TABLE hall_head; DROP INDEX inbox_open;
-             ALTER TABLE session_fact DROP COLUMN v; PRAGMA user_version = 2;",
-        )
-        .unwrap();
-}

@@ -10,7 +10,8 @@ pub(crate) struct Reply {
     pub(crate) thinking: Vec<Thinking>,
     pub(crate) text: Option<Text>,
     pub(crate) calls: Vec<Call>,
-    pub(crate) usage: ReportedUsage,
+    /// Absent if the reply reports what the script says for all replies.
+    pub(crate) usage: Option<ReportedUsage>,
     pub(crate) stop: Option<String>,
     pub(crate) content_type: Option<String>,
     pub(crate) noise: bool,
@@ -57,6 +58,8 @@ pub(crate) enum ReportedUsage {
     #[default]
     Counted,
     Absent,
+    /// This part of what is counted, as numerator and denominator, rounded down: a provider that reports too little, or nothing.
+    Fraction(u64, u64),
     #[serde(untagged)]
     Given(Usage),
 }
@@ -148,9 +151,17 @@ impl Reply {
             Some("`chunk_chars` must be at least 1")
         } else if self.pace.drip.is_some_and(|drip| drip.bytes == 0) {
             Some("`bytes` of `drip` must be at least 1")
+        } else if let Some(why) = self.usage.as_ref().and_then(ReportedUsage::fault) {
+            Some(why)
         } else {
             self.content_type.as_deref().and_then(super::header_value_fault)
         }
+    }
+}
+
+impl ReportedUsage {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        matches!(self, Self::Fraction(_, 0)).then_some("the denominator of `fraction` must be at least 1")
     }
 }
 

@@ -3,11 +3,11 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use guildhall_model_server::{Ending, Peer};
+use guildhall_model_server::{Ending, Entry, Peer, Tokens};
 use serde_json::{Value, json};
 
 use crate::client::{Connection, End, Got, STREAMS, WIRES, Wire, ask};
-use crate::{always, replying};
+use crate::{always, replying, start};
 
 /// A client that has received nothing for this long receives nothing more.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -278,4 +278,38 @@ fn usage_can_be_absent_zero_huge_negative_or_changing() {
         let reported = reports.map(|event| event["usage"][key].clone());
         assert_eq!(reported.collect::<Vec<_>>(), [json!(9000), json!(1)]);
     }
+}
+
+#[test]
+fn usage_can_be_a_part_of_what_is_counted_for_one_reply_or_for_all() {
+    let rules = |usage: Value| json!([{"when": {"last_user": "own"}, "then": {"reply": {"text": "x".repeat(400), "usage": usage}}}, {"then": {"reply": {"text": "x".repeat(400)}}}]);
+    let reported = |peer: &Peer, wire, text: &str| {
+        let usage = ask(peer, wire, text).json()["usage"].clone();
+        let count = |names: [&str; 2]| names.iter().find_map(|name| usage[*name].as_u64());
+        (count(["input_tokens", "prompt_tokens"]), count(["output_tokens", "completion_tokens"]))
+    };
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let script = |usual: Value| json!({"usage": usual, "rules": rules(json!("counted"))});
+        let counted = reported(&start(&script(json!("counted"))), wire, "own");
+        let (Some(input), Some(100)) = counted else { panic!("{counted:?}") };
+        for (fraction, expect) in [
+            ([0, 1], (Some(0), Some(0))),
+            ([1, 2], (Some(input / 2), Some(50))),
+            ([1, 16], (Some(input / 16), Some(6))),
+            ([3, 1], (Some(3 * input), Some(300))),
+        ] {
+            let peer = start(&script(json!({"fraction": fraction})));
+            assert_eq!(reported(&peer, wire, "all"), expect, "{wire:?} {fraction:?}");
+            assert_eq!(reported(&peer, wire, "own"), counted, "a reply's own usage counts");
+        }
+        let absent = start(&script(json!("absent")));
+        assert_eq!(reported(&absent, wire, "all"), (None, None));
+        // The log has the count, whatever is reported.
+        let log = absent.wait_for("an answer", |log| log.iter().any(|entry| matches!(entry, Entry::Answer { .. })));
+        let tokens = log.iter().find_map(|entry| if let Entry::Answer { tokens, .. } = entry { *tokens } else { None });
+        assert_eq!(tokens, Some(Tokens { input, output: 100 }));
+    }
+    let zero = start(&json!({"usage": {"fraction": [0, 1]}, "rules": rules(json!("counted"))}));
+    let events = ask(&zero, Wire::AnthropicStream, "all").events();
+    assert_eq!(events[0]["message"]["usage"]["output_tokens"], 0, "also at the start of a stream");
 }

@@ -81,6 +81,8 @@ fn invalid_options_and_scripts_are_reported() {
         &["--port", "0", "--script", run("header.json", header)],
         "the value of a header must be printable ASCII on one line",
     );
+    let part = r#"{"usage": {"fraction": [1, 0]}, "rules": []}"#;
+    check(&["--port", "0", "--script", run("part.json", part)], "the denominator of `fraction` must be at least 1");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! local models often make valid calls only in this way. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
 //! `{"report": "…"}`.
 
-use guildhall_agent::{Message, Opening, Part, RawCall, Reply, ToolSpec};
+use guildhall_agent::{Message, Opening, Part, RawCall, Reply, Stop, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::http::arguments;
@@ -39,6 +39,9 @@ pub(crate) fn without_calls(messages: &[Message]) -> Vec<Message> {
 
 /// Returns a reply as the JSON object that the model wrote.
 fn written_turn(reply: &Reply) -> String {
+    if let Some(part) = &reply.part {
+        return part.clone();
+    }
     if reply.calls.is_empty() {
         return json!({"report": reply.words.as_deref().unwrap_or_default()}).to_string();
     }
@@ -140,15 +143,27 @@ fn supported(schema: &Value) -> Value {
     }
 }
 
-/// Reads a reply whose text should be one JSON object. In other text it looks for calls; without calls, the text is the report.
-pub(crate) fn read(reply: Reply, tools: &[&str], ids: &mut Ids) -> Reply {
+/// Reads a reply whose text should be one JSON object, behind what was written of the object before. In other text it looks for
+/// calls; without calls, the text is the report.
+pub(crate) fn read(reply: Reply, before: &str, tools: &[&str], ids: &mut Ids) -> Reply {
     let Some(text) = &reply.words else { return reply };
-    let turn = turn(text, tools);
+    let whole = format!("{before}{text}");
+    if reply.stop == Stop::Length && !is_object(&whole) {
+        // The object is read when it is whole.
+        let report = PartialReport::default().push(&whole);
+        let words = Some(report.unwrap_or_else(|| whole.clone()));
+        return Reply { raw: Value::Null, words, part: Some(text.clone()), ..reply };
+    }
+    let turn = turn(&whole, tools);
     let calls = turn.calls.into_iter().map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
     let calls: Vec<RawCall> = calls.collect();
     let stop = stop(Some(reply.stop), &calls);
     // The raw message has no calls. Without it, later requests show the text and the calls.
     Reply { raw: Value::Null, words: turn.words, calls, stop, ..reply }
+}
+
+fn is_object(text: &str) -> bool {
+    matches!(serde_json::from_str(unfenced(text)), Ok(Value::Object(_)))
 }
 
 fn turn(text: &str, tools: &[&str]) -> Written {
@@ -200,6 +215,13 @@ enum State {
 }
 
 impl PartialReport {
+    /// Starts behind the text that has arrived before.
+    pub(crate) fn after(text: &str) -> PartialReport {
+        let mut report = PartialReport::default();
+        report.push(text);
+        report
+    }
+
     /// Takes the text that arrived, and returns the newly decoded text of the report.
     pub(crate) fn push(&mut self, arrived: &str) -> Option<String> {
         self.rest.push_str(arrived);

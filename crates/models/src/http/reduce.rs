@@ -79,6 +79,8 @@ pub struct Reducer {
     written: WrittenCalls,
     /// The report that is being decoded, if the reply is a JSON turn.
     json: Option<json_turn::PartialReport>,
+    /// What the model has written before of the same JSON turn.
+    continues: Option<String>,
 }
 
 #[derive(Debug)]
@@ -114,8 +116,11 @@ impl Reducer {
             Wire::OpenAi | Wire::Inside => (State::OpenAi(openai::State::default()), calls),
         };
         let opening = Arc::clone(&prompt.opening);
-        let json = (calls == CallFormat::Json).then(json_turn::PartialReport::default);
-        Reducer { protocol, progress: Progress::default(), ids: Ids::new(&prompt.key), opening, written, json }
+        let continues = prompt.continues.clone();
+        let is_json = calls == CallFormat::Json || continues.is_some();
+        let json = is_json.then(|| json_turn::PartialReport::after(continues.as_deref().unwrap_or_default()));
+        let ids = Ids::new(&prompt.key);
+        Reducer { protocol, progress: Progress::default(), ids, opening, written, json, continues }
     }
 
     /// Takes the next event of a stream. Events after the end of a reply are ignored.
@@ -199,7 +204,8 @@ impl Reducer {
             State::OpenAi(state) => state.finish(stop, &mut self.ids, written),
         };
         let is_turn = is_json && reply.calls.is_empty();
-        Ok(if is_turn { json_turn::read(reply, &tools, &mut self.ids) } else { reply })
+        let before = self.continues.as_deref().unwrap_or_default();
+        Ok(if is_turn { json_turn::read(reply, before, &tools, &mut self.ids) } else { reply })
     }
 }
 
@@ -278,7 +284,7 @@ fn weight(value: &Json<'_>) -> usize {
 /// Returns why a reply ended, from the provider's stop reason and the calls: the two may contradict each other.
 pub(crate) fn stop(reason: Option<Stop>, calls: &[RawCall]) -> Stop {
     match (reason, calls.is_empty()) {
-        (Some(stop @ (Stop::Length | Stop::Refusal)), _) => stop,
+        (Some(stop @ (Stop::Length | Stop::Window | Stop::Refusal)), _) => stop,
         (Some(Stop::End | Stop::Calls) | None, false) => Stop::Calls,
         (Some(Stop::End | Stop::Calls) | None, true) => Stop::End,
     }
@@ -306,5 +312,5 @@ fn some_words(words: &str) -> Option<String> {
 
 fn reply(wire: Wire, raw: Value, words: Option<String>, calls: Vec<RawCall>, reason: Option<Stop>) -> Reply {
     let stop = stop(reason, &calls);
-    Reply { wire, raw, words, calls, stop }
+    Reply { wire, raw, words, calls, stop, part: None }
 }

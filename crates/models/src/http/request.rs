@@ -90,7 +90,9 @@ pub(crate) fn rest(wire: Wire, endpoint: &Endpoint, prompt: &Prompt, form: Form,
     if let Some(forced) = forced {
         json.field("tool_choice", forced);
     }
-    match (&prompt.must_call, opening.response_format()) {
+    // The rest of an object does not follow the schema of an object.
+    let response_format = opening.response_format().filter(|_| prompt.continues.is_none());
+    match (&prompt.must_call, response_format) {
         (Some(must_call), Some(_)) => {
             json.field("response_format", &json_turn::response_format(prompt.opening.tools(), Some(must_call)));
         }

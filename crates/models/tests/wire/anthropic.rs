@@ -68,6 +68,7 @@ async fn a_streamed_reply_is_complete_and_its_input_includes_cache_tokens() {
         words: Some("Hello.".into()),
         calls: vec![],
         stop: Stop::End,
+        part: None,
     };
     assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Reported::Whole(usage)));
     assert_eq!(asked.watched, ["(2310 in, 1 out)", "Hel", "lo.", "(2310 in, 42 out)"]);
@@ -168,7 +169,7 @@ fn the_stop_depends_on_the_stop_reason_and_the_content() {
     assert_eq!(stop("end_turn", vec![tool(0, "a", "x")]), Stop::Calls);
     assert_eq!(stop("something_new", vec![tool(0, "a", "x")]), Stop::Calls);
     assert_eq!(stop("refusal", vec![]), Stop::Refusal);
-    assert_eq!(stop("model_context_window_exceeded", vec![]), Stop::Length);
+    assert_eq!(stop("model_context_window_exceeded", vec![]), Stop::Window);
     assert_eq!(stop("stop_sequence", vec![]), Stop::End);
 }
 

@@ -131,7 +131,8 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
         schema: json!({"type": "object", "properties": {}}),
     };
     let call = RawCall { id: "x".to_owned(), name: "search".to_owned(), arguments: Ok(json!({"pattern": "a"})) };
-    let assistant = Reply { wire: Wire::OpenAi, raw: Value::Null, words: None, calls: vec![call], stop: Stop::Calls };
+    let assistant =
+        Reply { wire: Wire::OpenAi, raw: Value::Null, words: None, calls: vec![call], stop: Stop::Calls, part: None };
     let result = Part::Result { call: "x".to_owned(), text: "a.rs:1 \"\"\"".to_owned(), failed: false };
     let first = Message::User(vec![Part::Words("Look.".to_owned())]);
     let messages = vec![first, Message::Assistant(Arc::new(assistant)), Message::User(vec![result])];

@@ -50,6 +50,7 @@ async fn a_streamed_reply_is_complete_and_its_input_includes_cached_tokens() {
         words: Some("Hello.".into()),
         calls: vec![],
         stop: Stop::End,
+        part: None,
     };
     let usage = Usage { input: 100, cache_read: 60, cache_write: 0, output: 20 };
     assert_eq!((asked.attempt.outcome, asked.attempt.usage), (Ok(reply), Reported::Whole(usage)));

@@ -19,7 +19,7 @@ fn reply(wire: Wire, raw: Value) -> Message {
     let call = RawCall { id: "a.1".into(), name: "read_file".into(), arguments: Ok(json!({"path": "x"})) };
     let cut = RawCall { id: "b".into(), name: "read_file".into(), arguments: Err("{\"pa".into()) };
     let words = Some("I look.".into());
-    Message::Assistant(Arc::new(Reply { wire, raw, words, calls: vec![call, cut], stop: Stop::Calls }))
+    Message::Assistant(Arc::new(Reply { wire, raw, words, calls: vec![call, cut], stop: Stop::Calls, part: None }))
 }
 
 fn results() -> Message {
@@ -104,8 +104,9 @@ fn a_reply_is_sent_as_text_and_calls_over_another_protocol() {
 
 #[test]
 fn no_message_is_empty() {
-    let empty =
-        |wire, raw| Message::Assistant(Arc::new(Reply { wire, raw, words: None, calls: vec![], stop: Stop::End }));
+    let empty = |wire, raw| {
+        Message::Assistant(Arc::new(Reply { wire, raw, words: None, calls: vec![], stop: Stop::End, part: None }))
+    };
     let mut prompt = prompt();
     prompt.messages = vec![
         Message::User(vec![Part::Words(" ".into())]),

@@ -23,6 +23,7 @@ pub(crate) fn prompt() -> Prompt {
         status: None,
         max_tokens: 512,
         must_call: None,
+        continues: None,
         data: None,
     }
 }

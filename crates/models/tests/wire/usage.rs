@@ -179,6 +179,23 @@ async fn a_reply_without_usage_reports_nothing_and_half_a_usage_is_a_part() {
 }
 
 #[tokio::test]
+async fn a_report_of_zero_or_of_too_few_tokens_is_passed_on_as_it_is() {
+    // Whether such a report can be right depends on the bytes that were sent. The agent's runtime decides that.
+    for wire in WIRES {
+        for reports in
+            [vec![Report(0, 0, 0)], vec![Report(0, 0, 0), Report(0, 0, 0)], vec![Report(1, 1, 0), Report(0, 0, 0)]]
+        {
+            let (input, cached) = reports.iter().fold((0, 0), |most, report| most.max((report.0, report.1)));
+            // Anthropic counts output at the start of a reply before there is any.
+            let is_final = wire == Wire::OpenAi || reports.len() > 1;
+            let usage = used(input, cached, 0);
+            let expect = if is_final { Reported::Whole(usage) } else { Reported::Part(usage) };
+            assert_eq!(usage_of(wire, reporting(wire, &reports)).await, expect, "{wire:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn after_the_stop_reason_an_error_loses_nothing_and_the_usage_is_final() {
     let stopped = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 9, "output_tokens": 3}});
     let message = json!({"type": "message_start", "message": {"role": "assistant", "content": []}});

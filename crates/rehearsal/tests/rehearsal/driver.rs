@@ -61,7 +61,7 @@ impl Hall {
         Box::pin(async move {
             let team = self.team.data(agent);
             let hiring = team.is_some().then_some(HiringLeft { money: Msat::ZERO, heads: Heads(99), depth: 9 });
-            let status = Status { money: Msat::ZERO, turns: TURNS_MAX, hiring, time: None };
+            let status = Status { money: Msat::ZERO, turns: TURNS_MAX, hiring, time: None, may_draw: false };
             let name = AgentName::parse(&agent.name).unwrap();
             let mut data = PromptData { agent: name, team, task, turn: Turn::Next, status, heard: Vec::new() };
             let report = loop {
@@ -92,6 +92,7 @@ impl Hall {
             status: None,
             max_tokens: MAX_TOKENS,
             must_call: None,
+            continues: None,
             data: Some(Box::new(data.clone())),
         };
         let attempt = Rehearsal.ask(&prompt, &|_| {}).await;
@@ -111,7 +112,7 @@ impl Hall {
         let argument = |name: &str| arguments[name].as_str().unwrap().to_owned();
         let (name, task, id) = (argument("specialty"), argument("task"), Some(call.id.clone()));
         if self.refused.as_ref() == Some(&name) {
-            data.heard.push(Heard::Refused { call: id, why: Refusal::CantHire });
+            data.heard.push(Heard::Refused { call: id, hire: None, why: Refusal::CantHire });
             return;
         }
         let hired = data.heard.iter().filter(|heard| matches!(heard, Heard::Hired { .. })).count();

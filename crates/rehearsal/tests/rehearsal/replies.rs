@@ -22,7 +22,7 @@ fn name(name: &str) -> AgentName {
 
 /// A root without a team.
 fn alone(task: &str) -> PromptData {
-    let status = Status { money: Msat::ZERO, turns: 9, hiring: None, time: None };
+    let status = Status { money: Msat::ZERO, turns: 9, hiring: None, time: None, may_draw: false };
     PromptData { agent: name("lead"), team: None, task: task.to_owned(), turn: Turn::Next, status, heard: Vec::new() }
 }
 
@@ -43,6 +43,7 @@ fn prompt(data: &PromptData, tools: &[&str], max_tokens: u32) -> Prompt {
         status: None,
         max_tokens,
         must_call: None,
+        continues: None,
         data: Some(Box::new(data.clone())),
     }
 }
@@ -122,7 +123,7 @@ fn reports_with_a_shared_name_form_a_chain_and_missing_reports_are_listed() {
         "rehearsal: no language model\n1. x y.log:3: fail: max_size 77\nsearched: `fail` in all",
     ));
     data.heard.push(report(2, "bob", "I think it is this:\nsrc/x.rs:9: let max_size = 77;"));
-    data.heard.push(Heard::Refused { call: None, why: Refusal::SelfHire });
+    data.heard.push(Heard::Refused { call: None, hire: None, why: Refusal::SelfHire });
     assert_eq!(called(&ask(&data, &ALL_TOOLS)), ["wait_for_agents"], "one report is missing");
     data.turn = Turn::Last;
     let report = report_of(&data, &[]);
@@ -323,7 +324,7 @@ fn heard(bytes: &mut impl Iterator<Item = u8>) -> Heard {
         }
         2 | 3 => Heard::Result { call, text: text(bytes), failed: byte.is_multiple_of(5) },
         4 => Heard::Hired { call: Some(call), hire, agent: name("ann") },
-        5 => Heard::Refused { call: Some(call), why: Refusal::CantHire },
+        5 => Heard::Refused { call: Some(call), hire: None, why: Refusal::CantHire },
         6 => {
             let (agent, outcome) = (name("ann"), Outcome::Exhausted(Limit::Purse));
             Heard::Report(HeardReport { call: Some(call), hire, agent, outcome, text: text(bytes) })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use guildhall_agent::Worker;
 use guildhall_agent::roster::{DelegationMode, Dialect};
-use guildhall_kernel::{AgentName, Msat, Powers, Tariff};
+use guildhall_kernel::{AgentName, Msat, Powers, Standing, Tariff};
 
 /// An agent of a Markdown file.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +70,7 @@ pub(crate) fn team(hirer: &str, dialect: Dialect, workers: Vec<Worker>) -> Arc<g
         workers: workers.into_iter().map(Arc::new).collect(),
         ad_hoc: None,
         own: Arc::new(worker(hirer, "")),
+        standing: Standing::Listed,
         models: Vec::new(),
         checks: Vec::new(),
     })
@@ -78,6 +79,7 @@ pub(crate) fn team(hirer: &str, dialect: Dialect, workers: Vec<Worker>) -> Arc<g
 /// An agent that can be hired. A rehearsal reads only the name, the description and the specialties.
 pub(crate) fn worker(name: &str, description: &str) -> Worker {
     Worker {
+        model_slot: 0,
         name: AgentName::parse(name).unwrap(),
         description: description.to_owned(),
         specialties: Vec::new(),

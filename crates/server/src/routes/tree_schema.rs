@@ -106,6 +106,8 @@ pub(crate) struct TreeContractView {
     tool_calls: u32,
     /// How many agents it hired.
     hires: u32,
+    /// The hires that wait for money and have no contract yet, in order.
+    queued: Vec<QueuedHireView>,
     /// How many of its calls, hires, checks and top-ups were refused.
     refusals: u32,
     /// When it opened, in milliseconds of session time.
@@ -114,6 +116,19 @@ pub(crate) struct TreeContractView {
     closed_at: Option<u64>,
     /// Its report, once it has closed.
     report: Option<TreeReportView>,
+}
+
+/// A hire that waits for money.
+#[derive(ToSchema)]
+pub(crate) struct QueuedHireView {
+    /// The path that its contract will have.
+    path: String,
+    /// The agent.
+    agent: String,
+    /// The hirer's name for the hire, if it differs from the agent's name.
+    label: Option<TextRefView>,
+    /// The task.
+    task: TextRefView,
 }
 
 #[derive(ToSchema)]
@@ -154,7 +169,7 @@ pub(crate) struct TextRefView {
 /// Something that a contract waits for.
 #[derive(ToSchema)]
 pub(crate) struct WaitsView {
-    /// `model`, `tool`, `check`, `hire`, `person` or `hirer`.
+    /// `model`, `tool`, `check`, `hire`, `person`, `hirer`, or `money`: more money from its hirer.
     kind: String,
     /// The tool.
     #[schema(required = false)]
@@ -172,6 +187,8 @@ pub(crate) struct TreeReportView {
     outcome: (),
     /// Whether the hirer can rely on the report.
     accepted: bool,
+    /// Whether the text ends before its own end.
+    cut: bool,
     /// The text.
     text: TextRefView,
     /// The structured output, if the brief demands one.

@@ -263,7 +263,7 @@ impl ContractDriver {
                     let around = ToolContext { facts: &facts, board: &board, waits: &waits, texts: &texts };
                     runtime.call(&asked, &call, &texts.text(&call.arguments).expect(STORED), around).await
                 }
-                Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => {
+                Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {
                     unreachable!("only leaf calls are made")
                 }
             }
@@ -300,6 +300,13 @@ impl ContractDriver {
     fn question(&self, key: AskKey, words: TextRef) {
         let hirer = self.path.hirer().expect("a root asks its owner");
         let input = Input::Stimulus { from: Sender::Contract(key), what: Stimulus::Question(words) };
+        let delivery = Delivery { arrival: Arrival { input, texts: Vec::new() }, sender_ask: None };
+        self.hall.state().post(&hirer, delivery);
+    }
+
+    fn draw(&self, key: AskKey, least: Msat) {
+        let hirer = self.path.hirer().expect("only a hire draws");
+        let input = Input::Stimulus { from: Sender::Contract(key), what: Stimulus::Draw { least } };
         let delivery = Delivery { arrival: Arrival { input, texts: Vec::new() }, sender_ask: None };
         self.hall.state().post(&hirer, delivery);
     }
@@ -354,6 +361,7 @@ impl Engine for ContractDriver {
             Ask::Hire { brief, .. } => self.hall.state().hired.push((Arc::clone(brief), Some(key))),
             Ask::Tell { to, what } => self.tell(key, to, what),
             Ask::Question { to: Addressee::Hirer, matter: Matter::Text(words), .. } => self.question(key, *words),
+            Ask::Draw { least } => self.draw(key, *least),
             Ask::Check(check) => self.check(&key, &check.what),
             Ask::Question { .. } => unreachable!("no script asks the owner"),
         }

@@ -55,6 +55,8 @@ impl Script {
     pub(crate) fn new(name: &'static str, money: u64, outcome: Outcome) -> Script {
         let task = redactor().text(TextKind::Task, "Find out what the moon is made of.");
         let brief = Brief {
+            money_max: None,
+            same_model: false,
             model_slot: 0,
             path: Path::root(1),
             agent: agent("boss"),
@@ -164,11 +166,14 @@ pub(crate) fn call(id: &str, name: &str, arguments: Result<Value, String>) -> Ra
     RawCall { id: id.to_owned(), name: name.to_owned(), arguments }
 }
 
+/// The input tokens of a scripted reply. For a long prompt, the world reports as few as can be right.
+pub(crate) const INPUT: u64 = 100;
+
 pub(crate) fn replies(words: Option<&str>, calls: Vec<RawCall>, output: u64) -> Attempt {
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = words.map(str::to_owned);
-    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop };
-    Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: 100, output, ..Usage::default() }) }
+    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop, part: None };
+    Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: INPUT, output, ..Usage::default() }) }
 }
 
 /// A failed model call.
@@ -185,6 +190,7 @@ pub(crate) fn sees(text: &str) -> Response {
 pub(crate) fn hires(task: &str) -> (Stimulus, Vec<Text>) {
     let task = redactor().text(TextKind::Task, task);
     let offer = Offer {
+        same_model: false,
         model_slot: 0,
         share_max: None,
         agent: agent("worker"),

@@ -7,13 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use guildhall_agent::{
-    AgentRuntime, Attempt, Hired, Model, Profile, Prompt, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms, Watch,
+    AgentRuntime, Attempt, Hired, Model, Profile, Prompt, Reported, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms,
+    Usage, Watch,
 };
 use guildhall_kernel::{AskKey, Brief, Effect, Fact, Path, Stimulus, Stored};
 use serde_json::{Value, json};
 
-use super::script::{Response, Script, price, redactor};
+use super::script::{INPUT, Response, Script, price, redactor};
 use crate::scenario::sat;
+
+/// A report of fewer tokens than a sixteenth of the bytes can't be right.
+const BYTES_PER_TOKEN_MAX: u64 = 16;
 
 /// Sends a command of the owner to a contract: the contract, the number of the command, the stimulus, and its texts.
 pub type SendStimulus = Arc<dyn Fn(&Path, u64, Stimulus, Vec<Text>) + Send + Sync>;
@@ -53,6 +57,7 @@ impl ScriptedWorld {
             model: scripted,
             window: self.script.window,
             price: Arc::new(price),
+            counts: Arc::default(),
             redactor: redactor(),
         }
     }
@@ -124,12 +129,24 @@ impl Model for ScriptedPeer {
         assert!(same, "{}: {} is asked again with a different prompt", world.script.name, prompt.key);
         Box::pin(async move {
             match world.respond(&prompt.key).await {
-                Response::Model(attempt) => attempt,
+                Response::Model(attempt) => plausible(attempt, prompt),
                 Response::Nothing => pending().await,
                 Response::Tool(_) => panic!("{}: {} is not a tool call", world.script.name, prompt.key),
             }
         })
     }
+}
+
+/// Raises the scripted usage of a reply to the least that can be right for its bytes. Other numbers stay as they are.
+fn plausible(mut attempt: Attempt, prompt: &Prompt) -> Attempt {
+    if let (Ok(reply), Reported::Whole(usage)) = (&attempt.outcome, &mut attempt.usage)
+        && usage.input == INPUT
+    {
+        let bytes = Usage::in_bytes(prompt, reply);
+        usage.input = usage.input.max(bytes.input / BYTES_PER_TOKEN_MAX);
+        usage.output = usage.output.max(bytes.output / BYTES_PER_TOKEN_MAX);
+    }
+    attempt
 }
 
 impl Tool for ScriptedPeer {

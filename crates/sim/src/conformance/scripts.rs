@@ -113,7 +113,7 @@ fn stimuli() -> Vec<Script> {
 }
 
 fn hiring() -> Vec<Script> {
-    let gift = (Stimulus::TopUp { to: Path::root(1).hire(1), money: sat(7) }, Vec::new());
+    let gift = (Stimulus::TopUp { to: Path::root(1).hire(1), money: sat(7), draw: None }, Vec::new());
     vec![
         Script::new("a hire reports to its hirer", 1000, Outcome::Done)
             .line("1#1", says("I wait.").instruction(1, hires("Look at the near side.")))

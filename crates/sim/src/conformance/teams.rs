@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{Team, Worker};
-use guildhall_kernel::{AgentName, Hiring, Msat, Powers, TextKind};
+use guildhall_kernel::{AgentName, Hiring, Msat, Powers, Standing, TextKind};
 
 use super::script::{agent, redactor, tariff};
 use crate::scenario::sat;
@@ -33,7 +33,16 @@ pub(crate) fn strict() -> Team {
 pub(crate) fn team_of(own: &str, names: &[&str], dialect: Dialect, mode: DelegationMode) -> Team {
     let workers = names.iter().map(|name| Arc::new(worker(name))).collect();
     let own = Arc::new(Worker { hiring: Some(hiring(names)), ..worker(own) });
-    Team { models: Vec::new(), dialect, mode, workers, ad_hoc: None, own, checks: Vec::new() }
+    Team {
+        models: Vec::new(),
+        dialect,
+        mode,
+        workers,
+        ad_hoc: None,
+        own,
+        standing: Standing::Listed,
+        checks: Vec::new(),
+    }
 }
 
 /// A team with a cycle: the boss has itself on its team, and the looker has the boss on its team.
@@ -59,6 +68,7 @@ pub(crate) fn worker(name: &str) -> Worker {
     let (_, description, specialty) =
         AGENTS.into_iter().find(|(known, ..)| *known == name).expect("a name from the list of agents");
     Worker {
+        model_slot: 0,
         name: agent(name),
         description: description.to_owned(),
         specialties: vec![specialty.to_owned()],

@@ -274,7 +274,7 @@ impl Hall {
             return;
         }
         let contract: Path = root.hire(1);
-        let ended = SessionFact::Ended { root, spent, reserved: None, estimated: None };
+        let ended = SessionFact::Ended { root, spent, reserved: Msat::ZERO, estimated: Msat::ZERO };
         let earned = TreasuryFact::Earned { payee, session: session.clone(), contract, money };
         // The report and its fee are stored together. A process that is killed before stores neither.
         self.decide(vec![earned], vec![(session, ended)]);

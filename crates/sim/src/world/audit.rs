@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{Answer, Ask, AskKey, Cost, Effect, Fact, Input, Msat, Quantity, Report, SessionFact, Stored};
-use guildhall_laws::Endings;
 
 use super::World;
 use super::recovery::restore;
@@ -22,7 +21,8 @@ impl World {
         let must_not_repeat = match self.ask(key) {
             Some(Ask::Model(_)) => true,
             Some(Ask::Tool(call)) => call.effect == Effect::Once,
-            Some(Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. }) | None => false,
+            Some(Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. })
+            | None => false,
         };
         if must_not_repeat && !self.scenario.reattach {
             self.violate(format!("law 10: {key} was performed twice"));
@@ -72,7 +72,7 @@ impl World {
         });
         let corrected = self.account_facts.iter().filter(is_correction).cloned();
         let account: Vec<SessionFact> = funded.chain(ended).chain(corrected).collect();
-        let (sums, broken) = self.checker.check_account(&account, Endings::WithClosed);
+        let (sums, broken) = self.checker.check_account(&account);
         self.violations.extend(broken.iter().map(ToString::to_string));
         if sums.free() != i128::from(self.session.free().get()) {
             self.violate(format!(
@@ -142,6 +142,7 @@ fn asked_key(stored: &Stored) -> Option<AskKey> {
         Fact::Asked { id, .. } => Some(AskKey { contract: stored.contract.clone(), ask: *id }),
         Fact::Opened(_)
         | Fact::Answered { .. }
+        | Fact::Queued { .. }
         | Fact::Refused { .. }
         | Fact::Raised { .. }
         | Fact::Heard { .. }

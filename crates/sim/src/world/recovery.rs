@@ -66,7 +66,7 @@ impl World {
                 Effect::Pure | Effect::Idempotent | Effect::Reconcilable => true,
                 Effect::Once => self.scenario.reattach,
             },
-            Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Tell { .. } => true,
+            Ask::Check(_) | Ask::Hire { .. } | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => true,
         };
         if again || !self.performed.contains_key(&key) {
             self.enqueue(key);

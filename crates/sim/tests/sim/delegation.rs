@@ -100,9 +100,9 @@ fn a_hire_that_waits_for_its_own_hire_is_listed_so() {
     assert_snapshot!(shown(&play("a hire that waits for its own hire is listed so"), "1#5"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: boss was hired as 1.1; granted 200sat; you will get its report.
+    result of a: boss was hired as 1.1; granted 192.032sat; you will get its report.
     agent:  [c list_agents]
-    result of c: 1.1 boss: waits for the report of 1.1.1, granted 200sat; task: Look at its near side.
+    result of c: 1.1 boss: waits for the report of 1.1.1, granted 192.032sat; task: Look at its near side.
     ");
 }
 
@@ -258,7 +258,7 @@ fn wrong_hires_are_refused_with_the_reason() {
     failure of c: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of d: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of e: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
-    failure of f: refused: not enough money: at least 30.454sat is needed, 1sat was offered, 881.01sat is available: do the work yourself, or wait until a hire returns unspent money.
+    failure of f: refused: not enough money: at least 30.454sat is needed, 1sat was offered, 978.2sat is available: do the work yourself, or wait until a hire returns unspent money.
     failure of g: refused: the task, message or question is empty: write the text and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of h: refused: `task` is missing: correct it and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'.
@@ -273,7 +273,7 @@ fn hires_beyond_the_grant_are_refused_with_the_limit() {
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: not enough money: at least 30.454sat is needed, 19sat was offered, 103.674sat is available: do the work yourself, or wait until a hire returns unspent money.
+    failure of a: refused: not enough money: at least 30.454sat is needed, 19sat was offered, 128.869sat is available: do the work yourself, or wait until a hire returns unspent money.
     ");
     let played = play("a hire below the granted depth is refused");
     assert_snapshot!(shown(&played, "1#2"), @"
@@ -299,7 +299,7 @@ fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
     agent:  [a delegate_task]
     failure of a: refused: you can't hire yourself: do the work yourself, or hire a different agent.
     agent:  [b delegate_task]
-    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.2sat">
+    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.337sat">
     Grey.
     </sub-agent-complete>
     "#);

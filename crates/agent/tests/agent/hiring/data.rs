@@ -33,7 +33,7 @@ impl Model for Recorder {
     }
 }
 
-const STATUS: Status = Status { money: Msat::ZERO, turns: 3, hiring: None, time: None };
+const STATUS: Status = Status { money: Msat::ZERO, turns: 3, hiring: None, time: None, may_draw: false };
 
 /// Returns the data that a model is shown after these facts.
 fn shown(reads: bool, facts: &[Fact], texts: &[Text], turn: Turn) -> Option<PromptData> {
@@ -42,7 +42,7 @@ fn shown(reads: bool, facts: &[Fact], texts: &[Text], turn: Turn) -> Option<Prom
     runtime.model = model.clone();
     let texts = TextCache(texts.iter().map(|text| (text.of, text.says.clone())).collect::<BTreeMap<_, _>>());
     let upto = u32::try_from(facts.len()).unwrap();
-    let request = Request { upto, hears: Vec::new(), tokens: 100_000, max_tokens: 100, turn };
+    let request = Request { upto, hears: Vec::new(), tokens: 100_000, max_tokens: 100, turn, cut: false };
     let key = AskKey { contract: Path::root(1), ask: AskId(9) };
     let history = History { before: &[], root_task: None, facts, texts: &texts };
     let mut asked = Box::pin(runtime.ask(key, &request, history, &STATUS, &|_| {}, &|| Millis(0)));
@@ -76,9 +76,11 @@ pub(crate) fn report(text: &Text, outcome: Outcome) -> Answer {
         spent: Msat::ZERO,
         change: Msat::ZERO,
         fee: Msat::ZERO,
-        reserved: None,
-        estimated: None,
+        reserved: Msat::ZERO,
+        estimated: Msat::ZERO,
         heads: Heads(0),
+        cut: false,
+        tokens: 0,
     }))
 }
 
@@ -94,9 +96,19 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtime_s_t
         brief: Arc::new(Brief { path: Path::root(1).hire(index), agent: agent(name), task: task.of, ..brief() }),
         mode,
     };
-    let request = Request { upto: 1, hears: Vec::new(), tokens: 1, max_tokens: 1, turn: Turn::Next };
-    let said =
-        Said { reply: whole.of, words: None, output: None, input_tokens: None, used: None, calls: 3, undone: None };
+    let request = Request { upto: 1, hears: Vec::new(), tokens: 1, max_tokens: 1, turn: Turn::Next, cut: false };
+    let said = Said {
+        reply: whole.of,
+        words: None,
+        output: None,
+        input_tokens: None,
+        used: None,
+        size: guildhall_kernel::OwnSize::default(),
+        cut: None,
+        implausible: None,
+        calls: 3,
+        undone: None,
+    };
     let from = Sender::Contract(AskKey { contract: Path::root(1).hire(2), ask: AskId(4) });
     let facts = [
         Fact::Opened(Arc::new(brief())),
@@ -105,7 +117,7 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtime_s_t
         answered(1, Answer::Said(said)),
         asked(2, hire(1, "Flight Agent", &fly, Mode::Blocking), call(0)),
         asked(3, hire(2, "food-agent", &eat, Mode::Blocking), call(1)),
-        Fact::Refused { why: Refusal::SelfHire, origin: call(2), bytes: None, agent: None },
+        Fact::Refused { why: Refusal::SelfHire, origin: call(2), bytes: 40, agent: None, ordinal: None },
         Fact::Heard { from, stimulus: Stimulus::Question(which.of) },
         answered(3, report(&eat, Outcome::Cancelled)),
         answered(2, report(&flown, Outcome::Done)),
@@ -134,7 +146,7 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtime_s_t
             reported(0, 1, "Flight Agent", Outcome::Done, "<b>Flown.</b>"),
             hired(1, 2, "food-agent"),
             reported(1, 2, "food-agent", Outcome::Cancelled, ""),
-            Heard::Refused { call: Some("2".to_owned()), why: Refusal::SelfHire },
+            Heard::Refused { call: Some("2".to_owned()), hire: None, why: Refusal::SelfHire },
             Heard::Owner("Hurry.".to_owned()),
             Heard::Question { from: Path::root(1).hire(2), text: "Which?".to_owned() },
             Heard::Nudged(Nudge::Required),

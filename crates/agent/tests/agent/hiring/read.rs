@@ -121,6 +121,19 @@ fn a_name_is_the_contract_s_label_as_one_short_line() {
 }
 
 #[test]
+fn an_ad_hoc_specialist_with_the_name_of_a_member_finds_the_member() {
+    let named =
+        |name: &str| Team { own: Arc::new(worker(name, "", &[])), standing: Standing::AdHoc, ..with_ad_hoc(offered()) };
+    for name in ["food-agent", "Food Agent", "FOOD-AGENT"] {
+        let offer = delegate(named(name), json!({"specialty": name, "task": "Go."}));
+        assert_eq!((offer.agent.as_str(), offer.standing), ("food-agent", Standing::Listed), "{name}");
+        assert_eq!(named(name).others().count(), 2, "{name} may hire both members");
+    }
+    let itself = delegate(named("poet"), json!({"specialty": "Poet", "task": "Go."}));
+    assert_eq!((itself.agent.as_str(), itself.standing), ("poet", Standing::Listed), "the kernel refuses this name");
+}
+
+#[test]
 fn an_ad_hoc_specialist_is_hired_only_where_that_is_allowed() {
     let hired = |specialty: &str| {
         let offer = delegate(with_ad_hoc(offered()), json!({"specialty": specialty, "task": "Go."}));

@@ -38,7 +38,7 @@ impl Model for Scripted {
     }
 }
 
-const STATUS: Status = Status { money: Msat::ZERO, turns: 3, hiring: None, time: None };
+const STATUS: Status = Status { money: Msat::ZERO, turns: 3, hiring: None, time: None, may_draw: false };
 
 /// One millisatoshi per input token, two if the token is written to a cache, and five per output token.
 fn price(usage: &Usage) -> Msat {
@@ -46,7 +46,7 @@ fn price(usage: &Usage) -> Msat {
 }
 
 fn request(tokens: u64, max_tokens: u32) -> Request {
-    Request { upto: 1, hears: Vec::new(), tokens, max_tokens, turn: Turn::Next }
+    Request { upto: 1, hears: Vec::new(), tokens, max_tokens, turn: Turn::Next, cut: false }
 }
 
 /// Returns the prompts of a model that replies from this list, and the cost of the last reply.
@@ -212,7 +212,7 @@ fn status(status: &Status) -> String {
 
 #[test]
 fn a_status_is_one_short_line_with_the_right_plurals() {
-    let alone = Status { money: Msat::new(1_234_567).unwrap(), turns: 7, hiring: None, time: None };
+    let alone = Status { money: Msat::new(1_234_567).unwrap(), turns: 7, hiring: None, time: None, may_draw: false };
     assert_eq!(status(&alone), "[status: you have 1234 sat; 7 turns left, this one included]");
     let hirer = HiringLeft { money: sat(900), heads: Heads(3), depth: 2 };
     assert_eq!(
@@ -231,7 +231,8 @@ fn a_status_is_one_short_line_with_the_right_plurals() {
 fn no_status_is_longer_than_the_reserved_room() {
     let hiring = Some(HiringLeft { money: Msat::SUPPLY, heads: Heads(u32::MAX), depth: u8::MAX });
     let bytes =
-        status(&Status { money: Msat::SUPPLY, turns: u32::MAX, hiring, time: Some(Millis(u64::MAX)) }).len() as u64;
+        status(&Status { money: Msat::SUPPLY, turns: u32::MAX, hiring, time: Some(Millis(u64::MAX)), may_draw: false })
+            .len() as u64;
     assert!(bytes <= STATUS_BYTES_MAX && bytes > STATUS_BYTES_MAX / 2, "{bytes}");
 }
 
@@ -261,8 +262,8 @@ fn a_report_says_how_the_hire_ended_and_can_t_close_its_own_marks() {
         ignored_nudge: Some(Nudge::Promise),
         spent: Msat::new(1500).unwrap(),
         change: Msat::new(3500).unwrap(),
-        reserved: Some(Msat::new(200).unwrap()),
-        estimated: Some(Msat::new(300).unwrap()),
+        reserved: Msat::new(200).unwrap(),
+        estimated: Msat::new(300).unwrap(),
         ..*ended
     };
     let hire = Brief {

@@ -122,7 +122,8 @@ fn an_agent_that_must_hire_is_nudged_and_then_the_runtime_hires_for_it() {
     assert_eq!(hires(&none), vec!["food-agent"]);
     let some = verdict(DelegationMode::Required, "Rome is nice.", vec![hired("food-agent", Origin::Outside)]);
     assert_eq!(some, Verdict::default());
-    let refused = Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: Some(40), agent: None };
+    let refused =
+        Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: 40, agent: None, ordinal: None };
     let none = verdict(DelegationMode::Required, "Rome is nice.", vec![refused]);
     assert_eq!((none.nudge, none.then_hire), (Some(Nudge::Required), vec![]), "the report says what is missing");
 }
@@ -154,7 +155,8 @@ fn a_cascade_does_not_hire_the_agent_itself() {
 
 #[test]
 fn a_cascade_happens_once_even_if_no_agent_could_be_hired() {
-    let refused = Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: Some(40), agent: None };
+    let refused =
+        Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: 40, agent: None, ordinal: None };
     for facts in [vec![hired("food-agent", Origin::Cascade)], vec![refused]] {
         assert_eq!(verdict(DelegationMode::Cascade, "Here is the plan.", facts), Verdict::default());
     }

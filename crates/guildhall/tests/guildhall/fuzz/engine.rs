@@ -119,7 +119,9 @@ impl Engine for Memory {
                     )
                     .await
             }
-            Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => panic!("nobody can be hired"),
+            Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {
+                panic!("nobody can be hired")
+            }
         };
         self.texts.0.extend(texts.into_iter().map(|Text { of, says }| (of, says)));
         Ok(input)
@@ -156,6 +158,7 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
         window: if replies.coin() { 1000 } else { 1_000_000 },
         price: Arc::new(|usage| Msat::capped(u128::from(usage.output))),
         redactor: redactor(),
+        counts: Arc::default(),
     };
     let task = runtime.redactor.text(TextKind::Task, &task);
     let brief = brief(&task, &runtime);
@@ -169,6 +172,7 @@ pub(crate) fn work(mut replies: Replies) -> Memory {
 fn team(ad_hoc: bool) -> Team {
     let worker = |name: &str| {
         Arc::new(Worker {
+            model_slot: 0,
             name: AgentName::parse(name).unwrap(),
             description: "Helps.".to_owned(),
             specialties: Vec::new(),
@@ -194,6 +198,7 @@ fn team(ad_hoc: bool) -> Team {
         workers: vec![worker("ada")],
         ad_hoc: ad_hoc.then(|| worker("specialist")),
         own: worker("echo"),
+        standing: Standing::Listed,
         checks: Vec::new(),
     }
 }
@@ -205,6 +210,8 @@ fn tariff() -> Tariff {
 fn brief(task: &Text, runtime: &AgentRuntime) -> Brief {
     let ada = AgentName::parse("ada").unwrap();
     Brief {
+        money_max: None,
+        same_model: false,
         model_slot: 0,
         path: Path::root(1),
         agent: AgentName::parse("echo").unwrap(),

@@ -88,7 +88,7 @@ impl Replies {
         let stop = self.pick(&[Stop::End, Stop::Calls, Stop::Length, Stop::Refusal]);
         let usage = self.usage();
         let usage = self.pick(&[Reported::Nothing, Reported::Part(usage), Reported::Whole(usage)]);
-        Attempt { outcome: Ok(Reply { wire, raw, words, calls, stop }), usage }
+        Attempt { outcome: Ok(Reply { wire, raw, words, calls, stop, part: None }), usage }
     }
 
     fn usage(&mut self) -> Usage {

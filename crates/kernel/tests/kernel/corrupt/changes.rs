@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, Answer, Ask, AskId, AskKey, Brief, CallRef, Check, CloseWhen, Context, Fact, Grant, Heads, Hold, Limit,
-    Lineage, Link, Matter, Millis, Msat, Need, Nudge, Origin, Outcome, Path, Pause, Powers, Refusal, Report, Request,
-    Said, Sender, Stimulus, Tariff, TextRef, ToolCall, Turn, Waking, Wording,
+    Lineage, Link, Matter, Millis, Msat, Need, Nudge, Offer, Origin, Outcome, OwnSize, Path, Pause, Powers, Refusal,
+    Report, Request, Said, Sender, Standing, Stimulus, Tariff, TextRef, ToolCall, Turn, Waking, Wording,
 };
 
 use crate::say::{agent, check, key, message, path, powers, sat, term};
@@ -23,11 +23,12 @@ pub(crate) fn of(fact: &Fact) -> Changes<Fact> {
             changes.push(("unknown ask", Fact::Answered { id: AskId(99), answer: answer.clone(), cost: *cost }));
             changes
         }
-        Fact::Refused { why, origin, bytes, .. } => refused(why, *origin, *bytes),
-        Fact::Raised { hire, by } => vec![
-            ("hire", Fact::Raised { hire: AskId(hire.0 + 1), by: *by }),
-            ("by more", Fact::Raised { hire: *hire, by: more(*by) }),
-            ("by less", Fact::Raised { hire: *hire, by: less(*by) }),
+        Fact::Queued { origin, ordinal, offer, context } => queued(*origin, *ordinal, offer, context),
+        Fact::Refused { why, origin, bytes, ordinal, .. } => refused(why, *origin, *bytes, *ordinal),
+        Fact::Raised { hire, by, .. } => vec![
+            ("hire", Fact::Raised { hire: AskId(hire.0 + 1), by: *by, draw: None }),
+            ("by more", Fact::Raised { hire: *hire, by: more(*by), draw: None }),
+            ("by less", Fact::Raised { hire: *hire, by: less(*by), draw: None }),
         ],
         Fact::Heard { from, stimulus } => heard(from, stimulus),
         Fact::Waiting { call, on, need, until } => waiting(*call, on, *need, *until),
@@ -115,7 +116,7 @@ fn origins(origin: Origin) -> Changes<Origin> {
             ("call reply", Origin::Call(later(call))),
             ("no call", Origin::Outside),
         ],
-        Origin::Course | Origin::Cascade | Origin::Promise | Origin::Outside => {
+        Origin::Course | Origin::Cascade | Origin::Outside => {
             vec![("a call", Origin::Call(CallRef { reply: AskId(1), index: 0 }))]
         }
     }
@@ -141,10 +142,11 @@ fn asks(ask: &Ask) -> Changes<Ask> {
             vec![("arguments", Ask::Question { to: *to, matter: Matter::Approval(another), until: *until })]
         }
         Ask::Question { matter: Matter::Text(_), .. } => Vec::new(),
+        Ask::Draw { least } => vec![("nothing", Ask::Draw { least: less(*least) })],
         Ask::Tell { to, what } => {
             let mut changes = vec![("to an unknown hire", Ask::Tell { to: path("1.1.9"), what: what.clone() })];
-            if let Stimulus::TopUp { to: receiver, money } = what {
-                let top_up = |receiver: &Path, money| Stimulus::TopUp { to: receiver.clone(), money };
+            if let Stimulus::TopUp { to: receiver, money, .. } = what {
+                let top_up = |receiver: &Path, money| Stimulus::TopUp { to: receiver.clone(), money, draw: None };
                 changes.push(("money", Ask::Tell { to: to.clone(), what: top_up(receiver, more(*money)) }));
                 changes.push(("receiver", Ask::Tell { to: to.clone(), what: top_up(&path("1.1.2"), *money) }));
             }
@@ -199,7 +201,14 @@ fn hired(theirs: &Brief) -> Changes<Brief> {
         ("lineage", Brief { lineage: Lineage::default(), ..brief() }),
         (
             "longer lineage",
-            Brief { lineage: theirs.lineage.with(Link { agent: agent("x"), task_key: key("x") }), ..brief() },
+            Brief {
+                lineage: theirs.lineage.with(Link {
+                    agent: agent("x"),
+                    standing: Standing::Listed,
+                    task_key: key("x"),
+                }),
+                ..brief()
+            },
         ),
         ("usable powers", Brief { powers: Powers { usable: shell(), ..theirs.powers.clone() }, ..brief() }),
         ("grantable powers", Brief { powers: Powers { grantable: shell(), ..theirs.powers.clone() }, ..brief() }),
@@ -233,6 +242,8 @@ fn answers(answer: &Answer) -> Changes<Answer> {
         }
         Answer::Approved => changes.push(("no reply", Answer::NoReply)),
         Answer::NoReply | Answer::Denied => changes.push(("approved", Answer::Approved)),
+        Answer::Met => changes.push(("not met", Answer::NotMet)),
+        Answer::NotMet => changes.push(("met", Answer::Met)),
         Answer::Text(_) | Answer::Delivered | Answer::Gone | Answer::Lost | Answer::Aborted | Answer::Failed(_) => {}
     }
     changes
@@ -240,7 +251,7 @@ fn answers(answer: &Answer) -> Changes<Answer> {
 
 fn replies(said: &Said) -> Changes<Said> {
     let mut changes = vec![
-        ("longer", Said { reply: longer(said.reply), ..*said }),
+        ("larger", Said { size: OwnSize { bytes: said.size.bytes + 400, tokens: 0 }, ..*said }),
         ("calls more", Said { calls: said.calls + 1, ..*said }),
         ("input tokens", Said { input_tokens: Some(said.input_tokens.unwrap_or(1000) + 1), ..*said }),
     ];
@@ -250,27 +261,37 @@ fn replies(said: &Said) -> Changes<Said> {
     changes
 }
 
-fn refused(why: &Refusal, origin: Origin, bytes: Option<u32>) -> Changes<Fact> {
-    let mut changes = each(origins(origin), |origin| Fact::Refused { why: why.clone(), origin, bytes, agent: None });
-    changes.push((
-        "by the contract itself",
-        Fact::Refused { why: why.clone(), origin: Origin::Course, bytes, agent: None },
-    ));
-    if *why == Refusal::NotApproved {
-        changes.push(("another reason", Fact::Refused { why: Refusal::Malformed, origin, bytes, agent: None }));
-    }
+fn queued(origin: Origin, ordinal: u32, offer: &Offer, context: &Context) -> Changes<Fact> {
+    let (offer, context) = (|| Box::new(offer.clone()), || context.clone());
+    let unseen = Context::Fork { request: AskId(1), upto: 1, tokens: 1 };
+    let stranger = Box::new(Offer { agent: agent("stranger"), ..*offer() });
+    let mut changes =
+        each(origins(origin), |origin| Fact::Queued { origin, ordinal, offer: offer(), context: context() });
+    changes.push(("ordinal", Fact::Queued { origin, ordinal: ordinal + 1, offer: offer(), context: context() }));
+    changes.push(("unknown agent", Fact::Queued { origin, ordinal, offer: stranger, context: context() }));
+    changes.push(("context", Fact::Queued { origin, ordinal, offer: offer(), context: unseen }));
     changes
-        .push(("the rest", Fact::Refused { why: Refusal::TooManyCalls { calls: 2000 }, origin, bytes, agent: None }));
+}
+
+fn refused(why: &Refusal, origin: Origin, bytes: u32, ordinal: Option<u32>) -> Changes<Fact> {
+    let with = |why: &Refusal, origin, ordinal| Fact::Refused { why: why.clone(), origin, bytes, agent: None, ordinal };
+    let mut changes = each(origins(origin), |origin| with(why, origin, ordinal));
+    changes.push(("by the contract itself", with(why, Origin::Course, ordinal)));
+    changes.push(("unknown ordinal", with(why, origin, Some(99))));
+    if *why == Refusal::NotApproved {
+        changes.push(("another reason", with(&Refusal::Malformed, origin, ordinal)));
+    }
+    changes.push(("the rest", with(&Refusal::TooManyCalls { calls: 2000 }, origin, None)));
     changes
 }
 
 fn heard(from: &Sender, stimulus: &Stimulus) -> Changes<Fact> {
     let heard = |stimulus| Fact::Heard { from: from.clone(), stimulus };
     match stimulus {
-        Stimulus::TopUp { to, money } => vec![
-            ("money", heard(Stimulus::TopUp { to: to.clone(), money: more(*money) })),
-            ("receiver", heard(Stimulus::TopUp { to: path("1.1.2"), money: *money })),
-            ("for itself", heard(Stimulus::TopUp { to: path("1.1"), money: *money })),
+        Stimulus::TopUp { to, money, .. } => vec![
+            ("money", heard(Stimulus::TopUp { to: to.clone(), money: more(*money), draw: None })),
+            ("receiver", heard(Stimulus::TopUp { to: path("1.1.2"), money: *money, draw: None })),
+            ("for itself", heard(Stimulus::TopUp { to: path("1.1"), money: *money, draw: None })),
             ("from the owner", Fact::Heard { from: Sender::Owner { command: 1 }, stimulus: stimulus.clone() }),
             ("from an unrelated contract", {
                 let unrelated = Sender::Contract(AskKey { contract: path("1.2"), ask: AskId(1) });
@@ -279,17 +300,22 @@ fn heard(from: &Sender, stimulus: &Stimulus) -> Changes<Fact> {
         ],
         Stimulus::Message(text) => vec![("longer", heard(Stimulus::Message(longer(*text))))],
         Stimulus::WrapUp => vec![("cancel", heard(Stimulus::Cancel))],
-        Stimulus::Question(_) | Stimulus::Hire(_) | Stimulus::Cancel => Vec::new(),
+        Stimulus::Question(_)
+        | Stimulus::Draw { .. }
+        | Stimulus::RefuseDraw { .. }
+        | Stimulus::Hire(_)
+        | Stimulus::DropHire { .. }
+        | Stimulus::Cancel => Vec::new(),
     }
 }
 
-fn waiting(call: CallRef, on: &[AskId], need: Need, until: Option<Millis>) -> Changes<Fact> {
+fn waiting(call: CallRef, on: &[u32], need: Need, until: Option<Millis>) -> Changes<Fact> {
     let next = CallRef { index: call.index + 1, ..call };
     let other = match need {
         Need::Any => Need::All,
         Need::All => Need::Any,
     };
-    let strange = [on, &[AskId(1)]].concat();
+    let strange = [on, &[99]].concat();
     vec![
         ("call index", Fact::Waiting { call: next, on: on.to_vec(), need, until }),
         ("on no hire", Fact::Waiting { call, on: strange, need, until }),
@@ -300,7 +326,7 @@ fn waiting(call: CallRef, on: &[AskId], need: Need, until: Option<Millis>) -> Ch
 fn woke(pause: Pause, why: Waking) -> Changes<Fact> {
     let other = match pause {
         Pause::Call(call) => Pause::Call(CallRef { index: call.index + 1, ..call }),
-        Pause::Hire(id) => Pause::Hire(AskId(id.0 - 1)),
+        Pause::Hire(ordinal) => Pause::Hire(ordinal - 1),
     };
     let all = [Waking::Reported, Waking::TimedOut, Waking::Message, Waking::Closing];
     let mut changes = vec![("what", Fact::Woke { pause: other, why })];
@@ -335,7 +361,7 @@ fn reports(report: &Report) -> Changes<Report> {
         ("output", Report { output: None, ..base() }),
         ("not accepted", Report { acceptance: Acceptance::NotAccepted, ..base() }),
         ("not accepted, and no fee", Report { acceptance: Acceptance::NotAccepted, fee: Msat::ZERO, ..base() }),
-        ("unheeded", Report { ignored_nudge: Some(Nudge::Promise), ..base() }),
+        ("ignored nudge", Report { ignored_nudge: Some(Nudge::Promise), ..base() }),
         ("unheard", Report { unheard: vec![AskId(2)], ..base() }),
         ("spent more", Report { spent: more(report.spent), ..base() }),
         ("spent less", Report { spent: less(report.spent), ..base() }),

@@ -3,7 +3,7 @@
 
 use guildhall_kernel::{
     Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, Inherit, Input, Millis, Need, Nudge, Offer, Powers,
-    Reply, Sender, Stimulus, TextKind, Unreadable, Verdict,
+    Reply, Sender, Stimulus, TextKind, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
 };
 
 use crate::hall::Hall;
@@ -30,7 +30,7 @@ fn scenario() -> Hall {
     let mut hall = Hall::open(Brief {
         terms: [term("in English")].into(),
         adds: [term("under $900")].into(),
-        grant: Grant { deadline: Some(Millis(900_000)), ..own.grant },
+        grant: Grant { deadline: Some(Millis(900_000)), margin: Some(WRAP_UP_MARGIN_MAX), ..own.grant },
         ..own
     });
     hall.says("1", &[hire("researcher").budget(1000).team(&["reader", "scout"]).with(strict)]);
@@ -62,7 +62,7 @@ fn begin_work(hall: &mut Hall) {
     hall.tool_ends(AT, "read", known(1));
     hall.owner_decides(AT, Answer::Approved);
     hall.tool_ends(AT, "send", known(4));
-    hall.owner_sends("1", Stimulus::TopUp { to: path("1.1.1"), money: sat(50) });
+    hall.owner_sends("1", Stimulus::TopUp { to: path("1.1.1"), money: sat(50), draw: None });
     hall.owner_sends(AT, Stimulus::Message(message("how far are you?")));
     // A message from another contract waits for the next turn.
     let from = Sender::Contract(AskKey { contract: path("1.1.1"), ask: AskId(9) });

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, Addressee, AgentName, AmountError, Answer, Ask, AskId, AskKey, Brief, CallRef, Cause, Check, CloseWhen,
-    Context, Cost, Effect, Fact, FailedBecause, FieldName, Grant, Hash, Heads, Hiring, Hold, Inherit, Limit, Lineage,
-    Link, Matter, Millis, Mode, Msat, NameError, Need, Network, Nudge, Offer, Origin, Outcome, Path, Pause, PayeeName,
-    Payer, PaymentHash, Power, PowerSet, Powers, Preimage, Refusal, Report, Request, Said, Sender, SessionFact,
-    SessionId, Standing, Stimulus, Stored, Tariff, TextKind, TextRef, Tokens, ToolCall, ToolName, TreasuryFact, Turn,
-    UnixMs, Waking, WalletId, Wording, WrongField,
+    Context, Cost, Cut, Effect, FORMAT, Fact, FailedBecause, FieldName, Grant, Hash, Heads, Hiring, Hold,
+    ImplausibleUsage, Inherit, Limit, Lineage, Link, Matter, Millis, Mode, Msat, NameError, Need, Network, Nudge,
+    Offer, Origin, Outcome, OwnSize, Path, Pause, PayeeName, Payer, PaymentHash, Power, PowerSet, Powers, Preimage,
+    Refusal, Report, Request, Said, Sender, SessionFact, SessionId, Standing, Stimulus, Stored, Tariff, TextKind,
+    TextRef, Tokens, ToolCall, ToolName, TreasuryFact, Turn, UnixMs, Waking, WalletId, Wording, WrongField,
 };
 
 /// Lists samples by name and pattern. The match has no wildcard, so a new variant needs a line; and each sample must
 /// match its pattern.
 macro_rules! samples {
-    ($($name:literal: $pattern:pat => $sample:expr,)*) => {{
+    ($($name:literal: $pattern:pat $(if $guard:expr)? => $sample:expr,)*) => {{
         let samples = vec![$(($name, $sample)),*];
         for (name, sample) in &samples {
-            let variant = match sample { $($pattern => $name),* };
+            let variant = match sample { $($pattern $(if $guard)? => $name),* };
             assert_eq!(*name, variant, "each sample is of its own variant");
         }
         samples
@@ -87,27 +87,34 @@ fn hiring() -> Hiring {
 
 /// A brief with all fields.
 fn brief() -> Arc<Brief> {
-    let above = Lineage::default().with(Link { agent: agent("contractor"), task_key: Hash([8; 32]) });
+    let (deadline, margin) = (Some(Millis(600_000)), Some(Millis(30_000)));
+    let above = Lineage::default().with(Link {
+        agent: agent("contractor"),
+        standing: Standing::Listed,
+        task_key: Hash([8; 32]),
+    });
     Arc::new(Brief {
-        model_slot: 0,
+        money_max: Some(sat(400)),
+        same_model: true,
+        model_slot: 2,
         path: path("1.2.1"),
         agent: agent("log-reader"),
         standing: Standing::Listed,
-        label: None,
+        label: Some(Box::new(text(13, TextKind::Label))),
         task: text(1, TextKind::Task),
         task_key: Hash([2; 32]),
         terms: [text(3, TextKind::Term)].into(),
         adds: [text(4, TextKind::Term)].into(),
-        grant: Grant { money: sat(300), heads: Heads(3), depth: 2, deadline: Some(Millis(600_000)), margin: None },
+        grant: Grant { money: sat(300), heads: Heads(3), depth: 2, deadline, margin },
         fee: sat(20),
-        payee: None,
+        payee: Some(Box::new(payee())),
         severance: sat(5),
         tariff: tariff(),
         turns_max: 40,
         context: Context::Fork { request: AskId(3), upto: 12, tokens: 900 },
         opening_bytes: 2048,
-        opening: None,
-        lineage: above.with(Link { agent: agent("researcher"), task_key: Hash([9; 32]) }),
+        opening: Some(Arc::new(text(14, TextKind::Opening))),
+        lineage: above.with(Link { agent: agent("researcher"), standing: Standing::AdHoc, task_key: Hash([9; 32]) }),
         powers: powers(),
         hiring: Some(hiring()),
         checks: [check()].into(),
@@ -119,11 +126,15 @@ fn brief() -> Arc<Brief> {
 fn bare_brief() -> Arc<Brief> {
     let brief = brief();
     Arc::new(Brief {
+        model_slot: 0,
         path: path("1"),
+        label: None,
         terms: [].into(),
         adds: [].into(),
-        grant: Grant { deadline: None, ..brief.grant },
+        grant: Grant { deadline: None, margin: None, ..brief.grant },
+        payee: None,
         context: Context::Fresh,
+        opening: None,
         lineage: Lineage::default(),
         powers: Powers::default(),
         hiring: None,
@@ -133,13 +144,15 @@ fn bare_brief() -> Arc<Brief> {
     })
 }
 
+/// An offer with all fields but `heads`.
 fn offer() -> Offer {
     Offer {
-        model_slot: 0,
-        share_max: None,
+        same_model: true,
+        model_slot: 2,
+        share_max: Some(sat(400)),
         agent: agent("log-reader"),
         standing: Standing::AdHoc,
-        label: None,
+        label: Some(Box::new(text(13, TextKind::Label))),
         task: text(1, TextKind::Task),
         task_key: Hash([2; 32]),
         inherit: Inherit::Fresh,
@@ -147,20 +160,27 @@ fn offer() -> Offer {
         budget: Some(sat(300)),
         heads: None,
         depth: Some(1),
-        deadline: None,
+        deadline: Some(Millis(500_000)),
         terms: [text(3, TextKind::Term)].into(),
         adds: [text(4, TextKind::Term)].into(),
         fee: sat(20),
-        payee: None,
+        payee: Some(Box::new(payee())),
         severance: sat(5),
         tariff: tariff(),
         turns_max: 40,
         opening_bytes: 2048,
-        opening: None,
+        opening: Some(Arc::new(text(14, TextKind::Opening))),
         powers: powers(),
         hiring: Some(hiring()),
         checks: [check()].into(),
     }
+}
+
+/// An offer with as few fields as possible.
+fn bare_offer() -> Offer {
+    let offer =
+        Offer { model_slot: 0, share_max: None, label: None, budget: None, depth: None, deadline: None, ..offer() };
+    Offer { payee: None, opening: None, hiring: None, ..offer }
 }
 
 fn report() -> Box<Report> {
@@ -174,14 +194,16 @@ fn report() -> Box<Report> {
         spent: sat(120),
         change: sat(180),
         fee: sat(20),
-        reserved: None,
-        estimated: None,
+        reserved: sat(7),
+        estimated: sat(3),
         heads: Heads(1),
+        cut: true,
+        tokens: 80,
     })
 }
 
 fn request() -> Request {
-    Request { upto: 9, hears: vec![AskId(4)], tokens: 1500, max_tokens: 4096, turn: Turn::Next }
+    Request { upto: 9, hears: vec![AskId(4)], tokens: 1500, max_tokens: 4096, turn: Turn::Next, cut: false }
 }
 
 fn said() -> Said {
@@ -191,14 +213,17 @@ fn said() -> Said {
         output: Some(text(11, TextKind::Output)),
         input_tokens: Some(1400),
         used: Some(Tokens { input: 1300, cached: 1000, output: 80 }),
+        size: OwnSize { bytes: 320, tokens: 80 },
+        cut: Some(Cut::MaxTokens),
+        implausible: None,
         calls: 3,
         undone: Some(Nudge::Promise),
     }
 }
 
-/// A fact as it is stored in a journal of this form.
-pub(super) fn stored(v: u16, fact: Fact) -> Stored {
-    Stored { v, seq: 17, contract: path("1.2"), at: Millis(1234), cause: Cause::Answer(AskId(7)), fact }
+/// A fact as it is stored in a journal.
+pub(super) fn stored(fact: Fact) -> Stored {
+    Stored { v: FORMAT, seq: 17, contract: path("1.2"), at: Millis(1234), cause: Cause::Answer(AskId(7)), fact }
 }
 
 pub(super) fn facts() -> Samples<Fact> {
@@ -209,61 +234,25 @@ pub(super) fn facts() -> Samples<Fact> {
             Fact::Asked { id: AskId(7), ask: Ask::Model(request()), hold, origin: Origin::Course },
         "answered": Fact::Answered { .. } =>
             Fact::Answered { id: AskId(7), answer: Answer::Said(said()), cost: Cost::Known(sat(4)) },
+        "queued": Fact::Queued { .. } => Fact::Queued {
+            origin: Origin::Call(call()),
+            ordinal: 4,
+            offer: Box::new(offer()),
+            context: Context::Fork { request: AskId(3), upto: 12, tokens: 900 },
+        },
         "refused": Fact::Refused { .. } =>
-            Fact::Refused { why: Refusal::SelfHire, origin: Origin::Call(call()), bytes: None, agent: None },
-        "raised": Fact::Raised { .. } => Fact::Raised { hire: AskId(2), by: sat(50) },
+            Fact::Refused { why: Refusal::SelfHire, origin: Origin::Call(call()), bytes: 73, agent: Some(agent("coder")), ordinal: Some(4) },
+        "raised": Fact::Raised { .. } => Fact::Raised { hire: AskId(2), by: sat(50), draw: Some(AskId(5)) },
         "heard": Fact::Heard { .. } =>
             Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::WrapUp },
         "waiting": Fact::Waiting { .. } =>
-            Fact::Waiting { call: call(), on: vec![AskId(2)], need: Need::All, until: Some(Millis(9000)) },
+            Fact::Waiting { call: call(), on: vec![2], need: Need::All, until: Some(Millis(9000)) },
         "woke": Fact::Woke { .. } => Fact::Woke { pause: Pause::Call(call()), why: Waking::TimedOut },
         "nudged": Fact::Nudged(_) => Fact::Nudged(Nudge::Promise),
         "compacted": Fact::Compacted { .. } => Fact::Compacted { upto: 12, bytes: 4000 },
         "closing": Fact::Closing(_) => Fact::Closing(Outcome::Exhausted(Limit::Purse)),
         "closed": Fact::Closed(_) => Fact::Closed(report()),
     }
-}
-
-fn missing() -> Refusal {
-    Refusal::Field { field: FieldName::parse("task").expect("a name"), wrong: WrongField::Missing }
-}
-
-pub(super) fn facts_of_form_2() -> Vec<(&'static str, Fact)> {
-    let brief = brief();
-    let grant = Grant { margin: Some(Millis(30_000)), ..brief.grant };
-    let (label, opening) = (Some(Box::new(text(13, TextKind::Label))), Some(Arc::new(text(14, TextKind::Opening))));
-    let brief = Arc::new(Brief { label: label.clone(), opening, grant, ..(*brief).clone() });
-    let report = Box::new(Report { reserved: Some(sat(7)), estimated: Some(sat(3)), ..*report() });
-    let offer = Offer { label, ..offer() };
-    let with_opening = Offer { opening: brief.opening.clone(), ..offer.clone() };
-    let hire = |offer| Fact::Heard { from: Sender::Owner { command: 3 }, stimulus: Stimulus::Hire(Box::new(offer)) };
-    let estimated = Cost::Estimated(sat(4));
-    let refused = |why| Fact::Refused { why, origin: Origin::Call(call()), bytes: Some(73), agent: None };
-    vec![
-        ("opened on another model", Fact::Opened(Arc::new(Brief { model_slot: 2, ..(*brief).clone() }))),
-        ("opened", Fact::Opened(brief)),
-        ("answered", Fact::Answered { id: AskId(7), answer: Answer::Said(said()), cost: estimated }),
-        ("refused", refused(Refusal::SelfHire)),
-        ("refused, asked you", refused(Refusal::AskedYou { hire: path("1.2.1") })),
-        ("refused, field", refused(missing())),
-        (
-            "refused, with the agent",
-            Fact::Refused {
-                why: Refusal::SelfHire,
-                origin: Origin::Call(call()),
-                bytes: Some(73),
-                agent: Some(agent("coder")),
-            },
-        ),
-        ("heard", hire(offer)),
-        ("heard, with an opening", hire(with_opening)),
-        ("closed", Fact::Closed(report)),
-    ]
-}
-
-pub(super) fn session_facts_of_form_2() -> Vec<(&'static str, SessionFact)> {
-    let (reserved, estimated) = (Some(sat(20)), Some(sat(10)));
-    vec![("ended", SessionFact::Ended { root: path("1"), spent: sat(420), reserved, estimated })]
 }
 
 pub(super) fn asks() -> Samples<Fact> {
@@ -277,8 +266,9 @@ pub(super) fn asks() -> Samples<Fact> {
         "check": Ask::Check(_) => Ask::Check(check()),
         "question": Ask::Question { .. } =>
             Ask::Question { to: Addressee::Hirer, matter: Matter::Text(text(7, TextKind::Message)), until },
+        "draw": Ask::Draw { .. } => Ask::Draw { least: sat(7) },
         "tell": Ask::Tell { .. } =>
-            Ask::Tell { to: path("1.2.1"), what: Stimulus::TopUp { to: path("1.2.1.4"), money: sat(50) } },
+            Ask::Tell { to: path("1.2.1"), what: Stimulus::TopUp { to: path("1.2.1.4"), money: sat(50), draw: None } },
     };
     let hold = Hold { money: sat(10), heads: Heads(2) };
     let asked = |ask| Fact::Asked { id: AskId(7), ask, hold, origin: Origin::Call(call()) };
@@ -287,17 +277,22 @@ pub(super) fn asks() -> Samples<Fact> {
 
 pub(super) fn answers() -> Samples<Fact> {
     let bare = Said { words: None, output: None, input_tokens: None, used: None, undone: None, ..said() };
+    let implausible = Some(ImplausibleUsage { tokens: 0, bytes: 12_000 });
     let answers = samples! {
-        "said": Answer::Said(Said { words: Some(_), .. }) => Answer::Said(said()),
+        "said": Answer::Said(Said { words: Some(_), implausible: None, .. }) => Answer::Said(said()),
+        "said with implausible usage": Answer::Said(Said { words: Some(_), implausible: Some(_), .. }) =>
+            Answer::Said(Said { used: None, implausible, ..said() }),
         "said nothing": Answer::Said(Said { words: None, .. }) => Answer::Said(bare),
         "result": Answer::Result(_) => Answer::Result(text(20, TextKind::Result)),
         "report": Answer::Report(_) => Answer::Report(report()),
         "passed": Answer::Passed => Answer::Passed,
         "failed check": Answer::FailedCheck(_) => Answer::FailedCheck(text(21, TextKind::Finding)),
-        "words": Answer::Text(_) => Answer::Text(text(22, TextKind::Message)),
+        "text": Answer::Text(_) => Answer::Text(text(22, TextKind::Message)),
         "approved": Answer::Approved => Answer::Approved,
         "denied": Answer::Denied => Answer::Denied,
         "no reply": Answer::NoReply => Answer::NoReply,
+        "met": Answer::Met => Answer::Met,
+        "not met": Answer::NotMet => Answer::NotMet,
         "delivered": Answer::Delivered => Answer::Delivered,
         "gone": Answer::Gone => Answer::Gone,
         "lost": Answer::Lost => Answer::Lost,
@@ -312,8 +307,12 @@ pub(super) fn stimuli() -> Samples<Fact> {
     let stimuli = samples! {
         "message": Stimulus::Message(_) => Stimulus::Message(text(30, TextKind::Message)),
         "question": Stimulus::Question(_) => Stimulus::Question(text(31, TextKind::Message)),
-        "top-up": Stimulus::TopUp { .. } => Stimulus::TopUp { to: path("1.2.1"), money: sat(50) },
-        "hire": Stimulus::Hire(_) => Stimulus::Hire(Box::new(offer())),
+        "top-up": Stimulus::TopUp { .. } => Stimulus::TopUp { to: path("1.2.1"), money: sat(50), draw: Some(AskId(5)) },
+        "draw": Stimulus::Draw { .. } => Stimulus::Draw { least: sat(7) },
+        "refuse draw": Stimulus::RefuseDraw { .. } => Stimulus::RefuseDraw { draw: AskId(5) },
+        "drop hire": Stimulus::DropHire { .. } => Stimulus::DropHire { ordinal: 4 },
+        "hire": Stimulus::Hire(hired) if hired.label.is_some() => Stimulus::Hire(Box::new(offer())),
+        "bare hire": Stimulus::Hire(_) => Stimulus::Hire(Box::new(bare_offer())),
         "wrap up": Stimulus::WrapUp => Stimulus::WrapUp,
         "cancel": Stimulus::Cancel => Stimulus::Cancel,
     };
@@ -324,7 +323,7 @@ pub(super) fn stimuli() -> Samples<Fact> {
 pub(super) fn refusals() -> Samples<Fact> {
     let (coder, reader) = (agent("coder"), agent("log-reader"));
     let refusals = samples! {
-        "may not hire": Refusal::CantHire => Refusal::CantHire,
+        "can't hire": Refusal::CantHire => Refusal::CantHire,
         "self-hire": Refusal::SelfHire => Refusal::SelfHire,
         "unknown agent": Refusal::UnknownAgent { .. } =>
             Refusal::UnknownAgent { agent: agent("poet"), team: vec![coder.clone(), reader.clone()] },
@@ -345,18 +344,22 @@ pub(super) fn refusals() -> Samples<Fact> {
         "unknown hire": Refusal::UnknownHire { .. } => Refusal::UnknownHire { hire: path("1.2.9") },
         "nothing to await": Refusal::NothingToAwait => Refusal::NothingToAwait,
         "asked you": Refusal::AskedYou { .. } => Refusal::AskedYou { hire: path("1.2.1") },
+        "not started": Refusal::NotStarted { .. } => Refusal::NotStarted { hire: path("1.2.4") },
+        "stopped before start": Refusal::StoppedBeforeStart { .. } =>
+            Refusal::StoppedBeforeStart { hire: path("1.2.4") },
         "closing": Refusal::Closing => Refusal::Closing,
         "top-up stays": Refusal::TopUpStays { .. } =>
             Refusal::TopUpStays { to: path("1.2.1"), with: path("1.2") },
         "bad amount": Refusal::BadAmount(_) => Refusal::BadAmount(AmountError::Zero),
         "bad name": Refusal::BadName(_) => Refusal::BadName(NameError::Empty),
         "malformed": Refusal::Malformed => Refusal::Malformed,
-        "field": Refusal::Field { .. } => missing(),
-        "nothing said": Refusal::EmptyText => Refusal::EmptyText,
+        "field": Refusal::Field { .. } =>
+            Refusal::Field { field: FieldName::parse("task").expect("a name"), wrong: WrongField::Missing },
+        "empty text": Refusal::EmptyText => Refusal::EmptyText,
         "unknown tool": Refusal::UnknownTool => Refusal::UnknownTool,
-        "doubled call": Refusal::DuplicateCallId => Refusal::DuplicateCallId,
+        "duplicate call id": Refusal::DuplicateCallId => Refusal::DuplicateCallId,
     };
-    let refused = |why| Fact::Refused { why, origin: Origin::Outside, bytes: None, agent: None };
+    let refused = |why| Fact::Refused { why, origin: Origin::Outside, bytes: 73, agent: None, ordinal: None };
     refusals.into_iter().map(|(name, why)| (name, refused(why))).collect()
 }
 
@@ -370,7 +373,8 @@ pub(super) fn session_facts() -> Samples<SessionFact> {
         "requested": SessionFact::Requested { .. } =>
             SessionFact::Requested { root: path("1"), money: sat(600), prices: text(40, TextKind::Prices) },
         "corrected": SessionFact::Corrected { .. } => SessionFact::Corrected { ask: asked(), credit: sat(3) },
-        "ended": SessionFact::Ended { .. } => SessionFact::Ended { root: path("1"), spent: sat(420), reserved: None, estimated: None },
+        "ended": SessionFact::Ended { .. } =>
+            SessionFact::Ended { root: path("1"), spent: sat(420), reserved: sat(20), estimated: sat(10) },
         "opened": SessionFact::Opened { .. } => SessionFact::Opened { wallet: wallet() },
         "paid in": SessionFact::Funded { root: None, payment: Some(_), .. } =>
             SessionFact::Funded { money: sat(1000), root: None, payment: Some(payment) },
@@ -381,6 +385,10 @@ pub(super) fn session_facts() -> Samples<SessionFact> {
     }
 }
 
+fn payee() -> PayeeName {
+    PayeeName::parse("ada").expect("a valid name")
+}
+
 fn wallet() -> WalletId {
     WalletId::parse("0a1b2c3d").expect("a valid name")
 }
@@ -389,7 +397,6 @@ pub(super) fn treasury_facts() -> Samples<TreasuryFact> {
     let (payment, expires, invoice) =
         (PaymentHash(Hash([5; 32])), UnixMs(1_800_000_000_000), text(41, TextKind::Invoice));
     let session: SessionId = "brave-otter-17".parse().expect("a valid id");
-    let payee = || PayeeName::parse("ada").expect("a valid name");
     samples! {
         "connected": TreasuryFact::Connected { .. } =>
             TreasuryFact::Connected { wallet: wallet(), network: Network::Bitcoin, url: text(42, TextKind::Url) },
@@ -434,7 +441,7 @@ pub(super) fn causes() -> Samples<Cause> {
     samples! {
         "opening": Cause::Opening => Cause::Opening,
         "answer": Cause::Answer(_) => Cause::Answer(AskId(7)),
-        "told": Cause::Stimulus(_) => Cause::Stimulus(Sender::Contract(asked())),
+        "stimulus": Cause::Stimulus(_) => Cause::Stimulus(Sender::Contract(asked())),
         "tick": Cause::Tick => Cause::Tick,
     }
 }
@@ -497,7 +504,7 @@ pub(super) fn inherits() -> Samples<Inherit> {
 
 pub(super) fn matters() -> Samples<Matter> {
     samples! {
-        "words": Matter::Text(_) => Matter::Text(text(7, TextKind::Message)),
+        "text": Matter::Text(_) => Matter::Text(text(7, TextKind::Message)),
         "approval": Matter::Approval(_) => Matter::Approval(tool_call()),
     }
 }
@@ -513,7 +520,7 @@ pub(super) fn name_errors() -> Samples<NameError> {
     samples! {
         "empty": NameError::Empty => NameError::Empty,
         "too long": NameError::TooLong { .. } => NameError::TooLong { bytes: 65 },
-        "odd": NameError::BadCharacter { .. } => NameError::BadCharacter { found: '/' },
+        "bad character": NameError::BadCharacter { .. } => NameError::BadCharacter { found: '/' },
     }
 }
 
@@ -528,7 +535,7 @@ pub(super) fn nudges() -> Samples<Nudge> {
     samples! {
         "required": Nudge::Required => Nudge::Required,
         "promise": Nudge::Promise => Nudge::Promise,
-        "mend": Nudge::FixReport => Nudge::FixReport,
+        "fix report": Nudge::FixReport => Nudge::FixReport,
         "empty": Nudge::Empty => Nudge::Empty,
     }
 }
@@ -538,7 +545,6 @@ pub(super) fn origins() -> Samples<Origin> {
         "course": Origin::Course => Origin::Course,
         "call": Origin::Call(_) => Origin::Call(call()),
         "cascade": Origin::Cascade => Origin::Cascade,
-        "promise": Origin::Promise => Origin::Promise,
         "outside": Origin::Outside => Origin::Outside,
     }
 }
@@ -549,6 +555,7 @@ pub(super) fn outcomes() -> Samples<Outcome> {
         "purse": Outcome::Exhausted(Limit::Purse) => Outcome::Exhausted(Limit::Purse),
         "turns": Outcome::Exhausted(Limit::Turns) => Outcome::Exhausted(Limit::Turns),
         "deadline": Outcome::Exhausted(Limit::Deadline) => Outcome::Exhausted(Limit::Deadline),
+        "length": Outcome::Exhausted(Limit::Length) => Outcome::Exhausted(Limit::Length),
         "asked": Outcome::Exhausted(Limit::Asked) => Outcome::Exhausted(Limit::Asked),
         "failed": Outcome::Failed => Outcome::Failed,
         "cancelled": Outcome::Cancelled => Outcome::Cancelled,
@@ -558,7 +565,7 @@ pub(super) fn outcomes() -> Samples<Outcome> {
 pub(super) fn pauses() -> Samples<Pause> {
     samples! {
         "call": Pause::Call(_) => Pause::Call(call()),
-        "hire": Pause::Hire(_) => Pause::Hire(AskId(2)),
+        "hire": Pause::Hire(_) => Pause::Hire(2),
     }
 }
 
@@ -578,8 +585,8 @@ pub(super) fn standings() -> Samples<Standing> {
 
 pub(super) fn close_whens() -> Samples<CloseWhen> {
     samples! {
-        "once": CloseWhen::FinalText => CloseWhen::FinalText,
-        "open": CloseWhen::Asked => CloseWhen::Asked,
+        "final text": CloseWhen::FinalText => CloseWhen::FinalText,
+        "asked": CloseWhen::Asked => CloseWhen::Asked,
     }
 }
 
@@ -614,8 +621,19 @@ pub(super) fn wakings() -> Samples<Waking> {
     samples! {
         "reported": Waking::Reported => Waking::Reported,
         "timed out": Waking::TimedOut => Waking::TimedOut,
-        "words": Waking::Message => Waking::Message,
+        "message": Waking::Message => Waking::Message,
         "closing": Waking::Closing => Waking::Closing,
+    }
+}
+
+pub(super) fn wrong_fields() -> Samples<WrongField> {
+    samples! {
+        "missing": WrongField::Missing => WrongField::Missing,
+        "not text": WrongField::NotText => WrongField::NotText,
+        "not bool": WrongField::NotBool => WrongField::NotBool,
+        "not seconds": WrongField::NotSeconds => WrongField::NotSeconds,
+        "not id": WrongField::NotId => WrongField::NotId,
+        "unknown value": WrongField::UnknownValue => WrongField::UnknownValue,
     }
 }
 

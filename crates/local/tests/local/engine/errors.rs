@@ -13,10 +13,12 @@ fn long() -> (Arc<Brief>, Vec<Text>) {
     (Arc::new(Brief { turns_max: 1000, ..Brief::clone(&brief) }), texts)
 }
 
-/// A reply with this many bytes of text and a call of the tool.
+/// A reply of this many bytes with a call of the tool. Its text for a reader is short.
 fn long_reply(bytes: usize) -> Attempt {
     let call = RawCall { id: "call".into(), name: "count".into(), arguments: Ok(json!({})) };
-    replies(Some(&"x".repeat(bytes)), vec![call])
+    let attempt = replies(Some("x"), vec![call]);
+    let outcome = attempt.outcome.map(|reply| Reply { raw: json!({"words": "x".repeat(bytes)}), ..reply });
+    Attempt { outcome, ..attempt }
 }
 
 #[tokio::test(flavor = "multi_thread")]

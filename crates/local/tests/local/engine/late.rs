@@ -9,7 +9,7 @@ use super::*;
 
 /// An order that adds money to the root.
 fn top_up(money: Msat) -> Order {
-    Order::new(Path::root(1), Stimulus::TopUp { to: Path::root(1), money })
+    Order::new(Path::root(1), Stimulus::TopUp { to: Path::root(1), money, draw: None })
 }
 
 /// Funds the session and requests the root of the tests, with the grant of its brief.
@@ -74,7 +74,7 @@ async fn money_for_a_root_that_closes_first_is_added_once_however_often_it_is_de
     let number = hall.journal.put(&id(), &top_up(sat(500)), unix_now()).await.unwrap();
     for _ in 0..3 {
         let again = async {
-            let what = Stimulus::TopUp { to: Path::root(1), money: sat(500) };
+            let what = Stimulus::TopUp { to: Path::root(1), money: sat(500), draw: None };
             hall.engine.tell(&Path::root(1), number, what, Vec::new());
             hall.engine.finish_orders().await.unwrap();
         };

@@ -36,7 +36,7 @@ impl Model for TeamModel {
         }
         if !first && path.level() == 2 {
             let top_up = TEAM + 1 + self.top_ups.fetch_add(1, Ordering::Relaxed);
-            let what = Stimulus::TopUp { to: path.clone(), money: sat(1) };
+            let what = Stimulus::TopUp { to: path.clone(), money: sat(1), draw: None };
             assert!(self.engine.get().unwrap().tell(&Path::root(1), top_up, what, vec![]), "the boss is running");
         }
         let attempt = if first && path.level() == 2 { calls("count") } else { says(&format!("{path} is done")) };
@@ -59,6 +59,7 @@ fn offer(hirer: &Path, number: u64) -> (Offer, Text) {
     let level = hirer.level() + 1;
     let task = redactor().text(TextKind::Task, &format!("Do part {number} of {hirer}."));
     let offer = Offer {
+        same_model: false,
         model_slot: 0,
         share_max: None,
         agent: agent(level),

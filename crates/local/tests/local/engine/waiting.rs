@@ -65,8 +65,18 @@ fn question(brief: &Arc<Brief>, until: Millis) -> (Vec<(Cause, Vec<Fact>)>, Vec<
     let reply_text = redactor().text(TextKind::Reply, &stored);
     let calls = vec![Call::AskHirer { question: question.of, until }];
     let verdict = Verdict::default();
-    let reply =
-        Reply { reply: reply_text.of, words: None, output: None, input_tokens: None, used: None, calls, verdict };
+    let reply = Reply {
+        reply: reply_text.of,
+        words: None,
+        output: None,
+        input_tokens: None,
+        used: None,
+        implausible: None,
+        size: guildhall_kernel::OwnSize::default(),
+        cut: None,
+        calls,
+        verdict,
+    };
     let id = contract.outstanding().next().unwrap().0;
     let asked = contract.step(Input::Reply { id, reply: Box::new(reply), cost: Cost::Known(sat(10)) }, Millis(0));
     (vec![(Cause::Opening, opened), (Cause::Answer(id), asked)], vec![question, reply_text])

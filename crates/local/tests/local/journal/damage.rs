@@ -8,7 +8,7 @@ use guildhall_local::{
 };
 use tempfile::tempdir;
 
-use crate::journal::{batch, begin, fact, heard, id, new, tamper, text, without_heads};
+use crate::journal::{batch, begin, fact, heard, id, new, tamper, text};
 
 #[tokio::test]
 async fn a_full_disk_stops_the_journal_and_loses_nothing_acknowledged() {
@@ -173,10 +173,10 @@ async fn only_a_printed_head_detects_recomputed_hashes() {
     journal.append(&lease, batch(&Path::root(1), (1..=5).map(fact).collect())).await.unwrap();
     let printed = Some(journal.head(&id()).await.unwrap());
     drop(lease);
-    journal.close().await;
-    tamper(dir.path(), "DELETE FROM fact WHERE seq > 3");
-    without_heads(dir.path());
-    let (journal, lease) = crate::journal::resume(dir.path()).await;
+    // A journal in which the last two facts were never stored: all its hashes are right.
+    let dir = tempdir().unwrap();
+    let (journal, lease) = begin(dir.path()).await;
+    journal.append(&lease, batch(&Path::root(1), (1..=3).map(fact).collect())).await.unwrap();
     assert_eq!(journal.verify_chain(&id(), None).await.unwrap().map(|head| head.facts), Ok(3));
     assert_eq!(journal.verify_hall().await.unwrap(), []);
     let cut = journal.verify_chain(&id(), printed).await.unwrap();

@@ -1,147 +1,75 @@
-//! Every released format can be opened, a newer format is not changed, and an incomplete new journal is created again.
+//! A journal of another form is refused and not changed, and an incomplete new journal is created again.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
-use guildhall_kernel::{Cause, Fact, Millis, Msat, Network, Path, SessionFact, TreasuryFact, WalletId};
-use guildhall_local::{Batch, Head, Journal, JournalError, SCHEMA, SessionBatch, TreasuryBatch, UnixMs};
+use guildhall_kernel::{Cause, Path};
+use guildhall_local::{Batch, Journal, JournalError};
 use tempfile::tempdir;
 
 use crate::journal::crash::start;
-use crate::journal::{batch, begin, fact, heard, id, raw, resume, text};
+use crate::journal::{batch, begin, fact, id, raw};
 
-/// A journal of format 1. No current program can write this format.
-fn fixture() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.db")
-}
-
-/// The head that was printed when the fixture was written.
-const PRINTED: &str = "3:4fcf2779c8f9fe9a9d5881fc55324c45414271901b9b00fa8d40686f50164047:\
-                       1:d1939555925824a69bd7e81278a806d5691120e4539a1c88704d0f5827b9ec02";
-
-/// The head that was printed when the fixture of format 3 was written.
-const PRINTED_BY_FORMAT_3: &str = "3:77e6797ad1e0d451d43cf13cabab9eebba55a91ab2b1f4d35deacb54b460fc74:\
-                                   1:34813e3f51cf42070af3666af133b15cafb3a5373aefdb58752871f9028f3fa1";
-
-/// Format 2 is format 1 with one more table.
-const FORMAT_2: &str = concat!(include_str!("../../../src/journal/format_2.sql"), "PRAGMA user_version = 2;");
-
-async fn fill(dir: &FilePath) -> Journal {
+/// A journal that is closed, with a fact.
+async fn closed(dir: &FilePath) {
     let (journal, lease) = begin(dir).await;
-    let opening = Batch {
-        texts: vec![text("hello")],
-        cause: Cause::Opening,
-        ..batch(&Path::root(1), vec![heard("hello"), fact(1)])
-    };
+    let opening = Batch { cause: Cause::Opening, ..batch(&Path::root(1), vec![fact(1)]) };
     journal.append(&lease, opening).await.unwrap();
-    journal.append(&lease, batch(&Path::root(1).hire(2), vec![fact(2)])).await.unwrap();
-    let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None, payment: None };
-    let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
-    journal.append_session(&lease, funding).await.unwrap();
-    journal.put(&id(), &"stop", UnixMs(9)).await.unwrap();
-    journal
+    drop(lease);
+    journal.close().await;
+}
+
+/// Writes the number of the journal's forms, as a program with these forms would.
+pub(super) fn set_version(dir: &FilePath, version: i64) {
+    let db = raw(dir);
+    db.execute_batch(&format!(
+        "PRAGMA journal_mode = DELETE; PRAGMA user_version = {version}; PRAGMA journal_mode = WAL"
+    ))
+    .unwrap();
+}
+
+/// Returns every file of the directory with its contents.
+fn files(dir: &FilePath) -> BTreeMap<PathBuf, Vec<u8>> {
+    let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
 #[tokio::test]
-async fn older_formats_open_and_get_heads() {
-    let expected: [Fact; 3] = [heard("hello"), fact(1), fact(2)];
-    let head: Head = PRINTED.parse().unwrap();
-    for step in ["", FORMAT_2] {
-        let dir = tempdir().unwrap();
-        fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
-        raw(dir.path()).execute_batch(step).unwrap();
-        let (journal, lease) = resume(dir.path()).await;
-        let facts = journal.facts(&id(), 1).await.unwrap();
-        assert_eq!(facts.iter().map(|stored| stored.fact.clone()).collect::<Vec<_>>(), expected);
-        assert!(facts.iter().all(|stored| stored.v == 1), "stored facts are not rewritten");
-        assert_eq!(journal.account(&id()).await.unwrap().len(), 1);
-        assert_eq!(journal.take_after(&id(), 0).await.unwrap()[0].command, "stop");
-        assert_eq!(lease.holder().epoch, 2);
-        // The hashes are unchanged, too: a head that was printed then is still valid.
-        assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
-        assert_eq!(journal.verify_hall().await.unwrap(), []);
-        journal.append(&lease, batch(&Path::root(1), vec![fact(3)])).await.unwrap();
-        assert_eq!(journal.put(&id(), &"continue", UnixMs(10)).await.unwrap(), 2);
-        assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap().map(|head| head.facts), Ok(4));
-        drop(lease);
-        journal.close().await;
-        // The new heads are checked like any others.
-        crate::journal::tamper(dir.path(), "DELETE FROM fact WHERE seq = 4");
-        let journal = Journal::open(dir.path()).unwrap();
-        assert!(journal.verify_chain(&id(), None).await.unwrap().is_err());
+async fn a_journal_of_another_form_is_refused_with_one_line_and_not_changed() {
+    let dir = tempdir().unwrap();
+    closed(dir.path()).await;
+    let own = raw(dir.path()).query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).unwrap();
+    let tables = own / 1_000_000;
+    let others = [
+        (5, format!("has journal format 5, but this guildhall reads only journal format {tables}")),
+        (
+            own + 1_000_000,
+            format!("has journal format {}, but this guildhall reads only journal format {tables}", tables + 1),
+        ),
+        (own - 10_000, "has facts of form 2, but this guildhall reads only facts of form 3".to_owned()),
+        (own + 10_000, "has facts of form 4, but this guildhall reads only facts of form 3".to_owned()),
+        (
+            own - 100,
+            "has facts of accounts of form 4, but this guildhall reads only facts of accounts of form 5".to_owned(),
+        ),
+        (own + 100_000_000, format!("has journal format {}, but", tables + 100)),
+        (-1, "has journal format -1, but".to_owned()),
+        (own + 1, "has facts of the treasury of form 2, but".to_owned()),
+    ];
+    for (version, what) in others {
+        set_version(dir.path(), version);
+        let before = files(dir.path());
+        let refused = Journal::open(dir.path()).unwrap_err();
+        assert!(matches!(refused, JournalError::OtherForm { .. }), "{refused}");
+        let said = refused.to_string();
+        assert!(said.starts_with(&format!("{} {what}", dir.path().join("journal.db").display())), "{said}");
+        assert!(said.contains("Nothing was changed") && !said.contains('\n'), "{said}");
+        assert!(files(dir.path()) == before, "version {version}: every file is as it was, and there is no other");
     }
-}
-
-#[tokio::test]
-async fn format_3_opens_with_the_same_heads_and_gets_a_treasury() {
-    let dir = tempdir().unwrap();
-    let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-3.db");
-    fs::copy(fixture, dir.path().join("journal.db")).unwrap();
-    let (journal, lease) = resume(dir.path()).await;
-    let head: Head = PRINTED_BY_FORMAT_3.parse().unwrap();
-    assert_eq!(journal.verify_chain(&id(), Some(head)).await.unwrap(), Ok(head));
-    assert_eq!(journal.verify_hall().await.unwrap(), []);
-    assert_eq!(journal.treasury().await.unwrap(), []);
-    let funded = SessionFact::Funded { money: Msat::from_sat(7).unwrap(), root: None, payment: None };
-    let funding = SessionBatch { at: Millis(1), facts: vec![funded], texts: vec![], done: None };
-    journal.append_session(&lease, funding).await.unwrap();
-    let (url, bytes) = text("http://127.0.0.1");
-    let wallet = WalletId::parse("w1").unwrap();
-    let facts = vec![TreasuryFact::Connected { wallet, network: Network::Bitcoin, url }];
-    journal.append_treasury(None, TreasuryBatch { at: UnixMs(1), facts, texts: vec![(url, bytes)] }).await.unwrap();
-    assert_eq!(journal.verify_hall().await.unwrap(), []);
-    assert_eq!(journal.folded_account(&id()).await.unwrap().free(), Msat::from_sat(14).unwrap());
-}
-
-#[tokio::test]
-async fn a_damaged_session_of_an_older_format_does_not_block_other_sessions() {
-    let dir = tempdir().unwrap();
-    fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
-    raw(dir.path())
-        .execute_batch(
-            "INSERT INTO session VALUES ('loud-crow', 1, '/', 'x'), ('odd-owl', 2, '/', 'x'), ('LOUD', 1, '/', 'x');
-             INSERT INTO session_fact (session, n, after, at, body, hash) VALUES ('loud-crow', 1, 0, 0, '{}', x'00');
-             INSERT INTO fact VALUES ('odd-owl', -1, 1, '1', 0, '1', '1', zeroblob(32));",
-        )
-        .unwrap();
-    let journal = Journal::open(dir.path()).unwrap();
-    assert_eq!(journal.contents(&id()).await.unwrap().facts.len(), 3);
-    let listed: Vec<String> = journal.sessions().await.unwrap().into_iter().map(|row| row.id.to_string()).collect();
-    assert_eq!(listed, ["quiet-heron", "odd-owl", "loud-crow"]);
-    for damaged in ["loud-crow", "odd-owl"] {
-        let damaged = journal.contents(&damaged.parse().unwrap()).await.unwrap_err();
-        assert!(matches!(damaged, JournalError::Corrupt { .. }), "{damaged}");
-    }
-    assert_eq!(journal.verify_hall().await.unwrap().len(), 3, "all three are reported");
-}
-
-#[tokio::test]
-async fn a_journal_that_another_process_has_open_is_not_converted() {
-    let dir = tempdir().unwrap();
-    fs::copy(fixture(), dir.path().join("journal.db")).unwrap();
-    // The older program has the journal open: it would continue to write rows without heads.
-    let other = raw(dir.path());
-    other.execute_batch("PRAGMA journal_mode = WAL; SELECT * FROM fact").unwrap();
-    let refused = Journal::open(dir.path()).unwrap_err();
-    assert!(matches!(refused, JournalError::InUse { .. }), "{refused}");
-    assert!(refused.to_string().contains("End that process"), "{refused}");
-    let version = other.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(version, 1, "nothing was changed");
-    drop(other);
-    assert_eq!(Journal::open(dir.path()).unwrap().facts(&id(), 1).await.unwrap().len(), 3);
-}
-
-#[tokio::test]
-async fn a_newer_format_is_refused_and_not_changed() {
-    let dir = tempdir().unwrap();
-    fill(dir.path()).await.close().await;
-    raw(dir.path()).execute_batch("PRAGMA user_version = 7").unwrap();
-    let refused = Journal::open(dir.path()).unwrap_err();
-    assert!(matches!(refused, JournalError::Newer { found: 7, .. }), "{refused}");
-    assert!(refused.to_string().contains("Install the newer guildhall"), "{refused}");
-    raw(dir.path()).execute_batch(&format!("PRAGMA user_version = {SCHEMA}")).unwrap();
-    assert_eq!(Journal::open(dir.path()).unwrap().facts(&id(), 1).await.unwrap().len(), 3);
+    set_version(dir.path(), own);
+    assert_eq!(Journal::open(dir.path()).unwrap().facts(&id(), 1).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -155,15 +83,14 @@ async fn a_refused_journal_keeps_its_log() {
     assert!(lines.any(|line| line.starts_with("ack ")));
     child.kill().unwrap();
     child.wait().unwrap();
-    // The newer program was killed. This program must not write its log back.
-    let log = dir.path().join("journal.db-wal");
-    let newer = raw(dir.path());
-    newer.execute_batch("PRAGMA user_version = 7").unwrap();
-    std::mem::forget(newer);
-    let before = fs::read(&log).unwrap();
-    assert!(!before.is_empty());
-    assert!(matches!(Journal::open(dir.path()).unwrap_err(), JournalError::Newer { .. }));
-    assert_eq!(fs::read(&log).unwrap(), before);
+    // The other program was killed. This program must not write its log back.
+    let other = raw(dir.path());
+    other.execute_batch("PRAGMA user_version = 5").unwrap();
+    std::mem::forget(other);
+    let before = ["journal.db", "journal.db-wal"].map(|file| fs::read(dir.path().join(file)).unwrap());
+    assert!(!before[1].is_empty());
+    assert!(matches!(Journal::open(dir.path()).unwrap_err(), JournalError::OtherForm { .. }));
+    assert!(["journal.db", "journal.db-wal"].map(|file| fs::read(dir.path().join(file)).unwrap()) == before);
 }
 
 #[tokio::test]

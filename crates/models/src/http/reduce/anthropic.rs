@@ -180,7 +180,8 @@ fn end(reason: &Json<'_>, progress: &mut Progress) {
     progress.stop = match reason {
         "end_turn" | "stop_sequence" | "pause_turn" => Some(Stop::End),
         "tool_use" => Some(Stop::Calls),
-        "max_tokens" | "model_context_window_exceeded" => Some(Stop::Length),
+        "max_tokens" => Some(Stop::Length),
+        "model_context_window_exceeded" => Some(Stop::Window),
         "refusal" => Some(Stop::Refusal),
         _ => None,
     };

@@ -1,0 +1,40 @@
+//! The size of a conversation, for holds and for the limit of a model's window.
+
+use crate::model::{Message, Part, RawCall, Reply};
+
+/// Returns the size of a conversation in bytes. It has at most as many tokens.
+pub(crate) fn size(messages: &[Message]) -> u64 {
+    let part = |part: &Part| match part {
+        Part::Words(words) => words.len(),
+        Part::Result { call, text, .. } => call.len() + text.len(),
+    };
+    let bytes = |message: &Message| match message {
+        Message::User(parts) => parts.iter().map(part).sum::<usize>(),
+        Message::Assistant(reply) if reply.raw.is_null() => {
+            let arguments =
+                |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
+            let call = |call: &RawCall| call.id.len() + call.name.len() + arguments(call);
+            reply.part.as_ref().or(reply.words.as_ref()).map_or(0, String::len)
+                + reply.calls.iter().map(call).sum::<usize>()
+        }
+        Message::Assistant(reply) => reply.raw.to_string().len(),
+    };
+    messages.iter().map(|message| bytes(message) as u64).sum()
+}
+
+/// Returns the size of the texts of a conversation alone, without anything that a protocol adds, and without thinking, which a
+/// provider may leave out of its count.
+pub(crate) fn text_size(messages: &[Message]) -> u64 {
+    let bytes = |message: &Message| match message {
+        Message::User(parts) => parts.iter().map(|part| part.text().len() as u64).sum(),
+        Message::Assistant(reply) => written_size(reply),
+    };
+    messages.iter().map(bytes).sum()
+}
+
+/// Returns the size of what a model wrote for others: its words and its calls.
+pub(crate) fn written_size(reply: &Reply) -> u64 {
+    let arguments = |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
+    let calls = reply.calls.iter().map(|call| call.name.len() + arguments(call));
+    (reply.words.as_ref().map_or(0, String::len) + calls.sum::<usize>()) as u64
+}

@@ -1,0 +1,173 @@
+//! Draws: a hire that can't pay its next turn asks its hirer for what is missing.
+
+use guildhall_kernel::{Answer, Ask, Brief, CloseWhen, Fact, Grant, Heads, Limit, Outcome, Stimulus};
+
+use crate::hall::{Delivery, Hall};
+use crate::say::{ask_hirer, hire, known, path, root, sat, tool, words};
+
+fn hall(money: u64) -> Hall {
+    let own = root("contractor", money + 2 + 4);
+    let grant = Grant { heads: Heads(20), ..own.grant };
+    Hall::open(Brief { grant, hiring: Some(crate::say::hiring(&["a", "b", "c", "l"])), ..own })
+}
+
+fn draws(hall: &Hall, at: &str) -> Vec<String> {
+    let draw = |fact: &Fact| match fact.asked() {
+        Some((_, Ask::Draw { least })) => Some(least.to_string()),
+        _ => None,
+    };
+    hall.journal[&path(at)].iter().filter_map(draw).collect()
+}
+
+fn answers(hall: &Hall, at: &str) -> Vec<Answer> {
+    let answers = hall.journal[&path(at)].iter().filter_map(Fact::answered);
+    answers.map(|(_, answer)| answer.clone()).filter(|answer| matches!(answer, Answer::Met | Answer::NotMet)).collect()
+}
+
+/// The hire works until it can't pay a full turn.
+fn runs_dry(hall: &mut Hall, at: &str) {
+    while hall.waits_for_model(at) && !hall.contract(at).is_closing() {
+        hall.says(at, &[tool("look")]);
+        if !hall.contract(at).is_closing() {
+            hall.tool_ends(at, "look", known(0));
+        }
+    }
+}
+
+/// Two hires of 68 sat each, which share all that the contractor does not keep.
+fn two_hires() -> Hall {
+    let mut hall = hall(140);
+    hall.says("1", &[hire("a"), hire("b")]);
+    hall
+}
+
+#[test]
+fn a_hire_that_cant_pay_a_full_turn_draws_what_is_missing_and_waits() {
+    let mut hall = two_hires();
+    runs_dry(&mut hall, "1.1");
+    assert_eq!(draws(&hall, "1.1"), ["2sat"], "2 sat are left, and a turn costs 4");
+    assert!(!hall.contract("1.1").is_closing());
+    assert_eq!(answers(&hall, "1.1"), [], "1.2 works, and may return money");
+}
+
+#[test]
+fn the_change_of_another_hire_serves_a_draw() {
+    let mut hall = two_hires();
+    runs_dry(&mut hall, "1.1");
+    hall.final_text("1.2");
+    assert_eq!(answers(&hall, "1.1"), [Answer::Met]);
+    assert!(hall.waits_for_model("1.1"));
+}
+
+#[test]
+fn a_draw_is_granted_at_once_if_the_hirer_has_the_money() {
+    let mut hall = hall(400);
+    // A hire in the background gets what it needs, and its hirer keeps the rest.
+    hall.says("1", &[hire("a").background()]);
+    runs_dry(&mut hall, "1.1");
+    let met = answers(&hall, "1.1");
+    assert!(met.len() > 2 && met[..3].iter().all(|answer| *answer == Answer::Met), "{met:?}");
+}
+
+#[test]
+fn an_idle_conversation_serves_draws() {
+    let own = root("contractor", 406);
+    let grant = Grant { heads: Heads(20), ..own.grant };
+    let hiring = Some(crate::say::hiring(&["a"]));
+    let mut hall = Hall::open(Brief { grant, hiring, close_when: CloseWhen::Asked, ..own });
+    hall.says("1", &[hire("a").background()]);
+    hall.final_text("1");
+    assert!(!hall.waits_for_model("1"));
+    runs_dry(&mut hall, "1.1");
+    assert!(answers(&hall, "1.1").contains(&Answer::Met));
+}
+
+#[test]
+fn a_draw_beyond_the_named_budget_is_not_made_and_the_hire_uses_what_it_has() {
+    let mut hall = hall(400);
+    hall.says("1", &[hire("a").budget(9)]);
+    runs_dry(&mut hall, "1.1");
+    assert_eq!(draws(&hall, "1.1"), Vec::<String>::new());
+    assert_eq!(hall.contract("1.1").purse().spent(), sat(7), "all but the severance is used");
+}
+
+#[test]
+fn a_persons_top_up_counts_toward_a_draw_and_raises_the_maximum() {
+    let mut hall = two_hires();
+    runs_dry(&mut hall, "1.1");
+    hall.owner_sends("1", Stimulus::TopUp { to: path("1.1"), money: sat(2), draw: None });
+    assert_eq!(answers(&hall, "1.1"), [Answer::Met]);
+    assert!(hall.waits_for_model("1.1"));
+}
+
+#[test]
+fn an_ending_ends_the_draw_of_a_hire() {
+    for (ending, outcome) in
+        [(Stimulus::Cancel, Outcome::Cancelled), (Stimulus::WrapUp, Outcome::Exhausted(Limit::Asked))]
+    {
+        let mut hall = two_hires();
+        runs_dry(&mut hall, "1.1");
+        hall.owner_sends("1", ending);
+        assert_eq!(answers(&hall, "1.1"), [Answer::NotMet]);
+        if outcome != Outcome::Cancelled {
+            hall.final_text("1.1");
+        }
+        assert_eq!(hall.report("1.1").outcome, outcome);
+    }
+}
+
+#[test]
+fn money_for_a_draw_that_meets_an_ending_comes_back_as_change() {
+    let mut hall = two_hires();
+    runs_dry(&mut hall, "1.1");
+    hall.set_delivery(Delivery::Slow);
+    hall.final_text("1.2");
+    hall.owner_sends("1.1", Stimulus::Cancel);
+    hall.set_delivery(Delivery::Prompt);
+    assert_eq!(answers(&hall, "1.1"), [Answer::NotMet]);
+    let (root, spent) = (hall.contract("1").purse(), hall.report("1.1").spent);
+    assert_eq!(root.held(), sat(2 + 10), "only the severance and the next request are held");
+    assert!(spent <= sat(66));
+}
+
+#[test]
+fn when_nobody_moves_the_youngest_draw_is_refused_and_that_hire_wraps_up() {
+    let mut hall = two_hires();
+    runs_dry(&mut hall, "1.1");
+    runs_dry(&mut hall, "1.2");
+    assert_eq!((answers(&hall, "1.1"), answers(&hall, "1.2")), (vec![], vec![Answer::NotMet]));
+    assert!(hall.contract("1.2").is_closing(), "1.2 makes its last request");
+    hall.replies_for("1.2", words("what was found"), known(1));
+    assert_eq!(hall.report("1.2").outcome, Outcome::Exhausted(Limit::Purse));
+    assert_eq!(answers(&hall, "1.1"), [Answer::Met], "the change of 1.2 serves 1.1");
+}
+
+#[test]
+fn a_draw_climbs_one_level_at_a_time() {
+    let mut hall = hall(300);
+    hall.says("1", &[hire("l").team(&["a"]).background()]);
+    hall.says("1.1", &[hire("a")]);
+    runs_dry(&mut hall, "1.1.1");
+    assert!(!draws(&hall, "1.1").is_empty(), "the hirer of 1.1.1 draws from the root");
+    assert!(answers(&hall, "1.1.1").contains(&Answer::Met));
+}
+
+#[test]
+fn a_hire_that_waits_for_an_answer_counts_as_one_that_waits() {
+    let mut hall = two_hires();
+    runs_dry(&mut hall, "1.1");
+    hall.says("1.2", &[ask_hirer("which log?", 100_000)]);
+    assert!(hall.waits_for_model("1"), "the question comes first");
+    hall.final_text("1");
+    assert_eq!(answers(&hall, "1.1"), [Answer::NotMet], "nothing moves, and 1.1 is the only one that draws");
+}
+
+#[test]
+fn without_a_turn_left_nobody_draws() {
+    let mut hall = hall(140);
+    hall.says("1", &[hire("a").with(|offer| offer.turns_max = 1), hire("b")]);
+    hall.says("1.1", &[tool("look")]);
+    hall.tool_ends("1.1", "look", known(0));
+    assert_eq!(draws(&hall, "1.1"), Vec::<String>::new());
+    assert!(hall.contract("1.1").is_closing());
+}
