@@ -251,7 +251,7 @@ export type Stimulus =
   | { readonly kind: 'top_up'; readonly to: Path; readonly money: Msat }
   | { readonly kind: 'hire'; readonly agent: string; readonly task: TextRef }
   | { readonly kind: 'draw'; readonly least: Msat }
-  | { readonly kind: 'wrap_up' | 'cancel' | 'refuse_draw' | 'drop_hire' };
+  | { readonly kind: 'wrap_up' | 'cancel' | 'refuse_draw' | 'drop_hire' | 'out_of_tokens' };
 
 export type Ask =
   | { readonly kind: 'model'; readonly turn: 'next' | 'last' }

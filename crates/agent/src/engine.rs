@@ -41,8 +41,8 @@ pub trait Engine: Send {
     /// the engine must then shorten or stop a call that is running, and let everything else continue.
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask);
 
-    /// Waits for the contract's next input, at most until `wake`. At that time the input is a tick.
-    fn next(&mut self, wake: Option<Millis>) -> impl Future<Output = Result<Input, Self::Error>> + Send;
+    /// Waits for the contract's next input, at most until the contract must wake. At that time the input is a tick.
+    fn next(&mut self, contract: &Contract) -> impl Future<Output = Result<Input, Self::Error>> + Send;
 
     /// Returns the contract's next input if there is one already, without waiting.
     fn ready(&mut self) -> impl Future<Output = Result<Option<Input>, Self::Error>> + Send {

@@ -45,7 +45,7 @@ pub async fn run<E: Engine>(engine: &mut E, brief: Arc<Brief>) -> Result<Report,
             engine.perform(&contract, id, ask);
             shown = shown.max(id);
         }
-        let input = engine.next(contract.wake_at()).await.map_err(RunError::Engine)?;
+        let input = engine.next(&contract).await.map_err(RunError::Engine)?;
         take(engine, &mut contract, input).await.map_err(RunError::Engine)?;
     }
 }

@@ -402,7 +402,9 @@ impl TranscriptBuilder {
             return;
         }
         self.cut += 1;
-        self.add_words(wording::continue_reply(self.max_tokens));
+        // A reply can be shorter than was allowed when it was asked for.
+        let tokens = if said.size.tokens == 0 { self.max_tokens } else { said.size.tokens.min(self.max_tokens) };
+        self.add_words(wording::continue_reply(tokens));
     }
 
     /// Returns a report as its hirer is shown it. A report that arrives after its call was answered repeats its task.
@@ -435,6 +437,7 @@ impl TranscriptBuilder {
             | Stimulus::Hire(_)
             | Stimulus::DropHire { .. }
             | Stimulus::WrapUp
+            | Stimulus::OutOfTokens { .. }
             | Stimulus::Cancel => return Ok(()),
         };
         let (words, heard) = match from {

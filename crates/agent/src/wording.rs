@@ -283,8 +283,8 @@ pub(crate) const UNREADABLE_CALL: &str = "unreadable";
 pub(crate) const ENDED_BY_PROVIDER: &str = "\n\n[the model's provider ended the reply here]";
 
 /// Returns the demand for the rest of a reply that was cut.
-pub(crate) fn continue_reply(max_tokens: u32) -> String {
-    format!("{CUT_AT} {max_tokens} tokens. Continue exactly where you stopped.")
+pub(crate) fn continue_reply(tokens: u32) -> String {
+    format!("{CUT_AT} {tokens} tokens. Continue exactly where you stopped.")
 }
 
 const CUT_AT: &str = "Your reply was cut at";

@@ -78,7 +78,8 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
             };
             let used =
                 ended.out_of_tokens.map_or_else(String::new, |_| format!(", {} tokens used", ended.bill.tokens()));
-            if let Some(why) = &ended.failure {
+            // A request that the limit of tokens kept from being sent is no failure of the model.
+            if let Some(why) = ended.failure.as_ref().filter(|_| ended.out_of_tokens.is_none()) {
                 say_in(BAD, &format!("the model failed: {}", tame(why, WHY_CHARS_MAX)));
             }
             say_in(

@@ -250,8 +250,8 @@ pub(crate) struct WorkArgs {
     /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference
     #[arg(long)]
     pub(crate) allow_overrun: bool,
-    /// Approximate limit of tokens, input and output together. Near the limit, the agents make their last reports. The last
-    /// reports can exceed this limit, but never --budget
+    /// Limit of tokens, input and output together. A request is sent only if all tokens that it can use are free; when they are
+    /// used up, the agents make their last reports. Some tokens are kept for the report of the first agent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
     /// The model for all agents: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the model of the

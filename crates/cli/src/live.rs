@@ -472,6 +472,7 @@ impl Live {
             | Stimulus::Hire(_)
             | Stimulus::DropHire { .. }
             | Stimulus::WrapUp
+            | Stimulus::OutOfTokens { .. }
             | Stimulus::Cancel => {}
         }
     }

@@ -39,7 +39,7 @@ impl Hall {
             Err(JournalError::Held { .. }) => return Ok(false),
             lease => lease?,
         };
-        let engine = SessionEngine::open(self.journal().clone(), lease, find_env, Overruns::Allow).await?;
+        let engine = SessionEngine::open(self.journal().clone(), lease, find_env, Overruns::Allow, None).await?;
         // Orders that came before this one may let an agent begin a turn. Its calls are cancelled before they are sent.
         engine.call_gate().close();
         let Some(Stored { fact: Fact::Opened(brief), .. }) = self.journal().first_fact(id, &root).await? else {

@@ -517,7 +517,9 @@ impl Hall {
             Err(why) => AgentEnv::failing(&why.to_string(), &redactor),
         });
         let overruns = self.overruns(id, setup).await?;
-        Ok((SessionEngine::open(self.journal().clone(), lease, find_env, overruns).await?, faults))
+        let tokens_max = setup.token_limit().map(|limit| limit.max().clone());
+        let engine = SessionEngine::open(self.journal().clone(), lease, find_env, overruns, tokens_max).await?;
+        Ok((engine, faults))
     }
 
     /// Whether calls to a provider continue after an overrun, even if the work was started without that permission.

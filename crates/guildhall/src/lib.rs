@@ -64,7 +64,6 @@ mod faults;
 mod guide;
 mod hall;
 mod keeper;
-mod meter;
 mod models;
 mod name;
 mod opening;
@@ -79,6 +78,7 @@ mod setup;
 mod stored;
 mod task_list_model;
 mod tasks;
+mod token_limit;
 mod topup;
 mod transcript;
 #[cfg(feature = "lightning")]
@@ -94,7 +94,6 @@ pub use builder::{HallBuilder, TOOLS_AT_ONCE, WarnFn};
 pub use correct::Corrected;
 pub use hall::{Ending, Hall, HallError, Instruction};
 pub use keeper::{Keeper, OnEnd, Started, UNLOAD_AFTER, WorkState};
-pub use meter::TokenLimit;
 pub use models::{
     ANTHROPIC, CALLS_AT_ONCE, CALLS_AT_ONCE_MAX, DatedRate, Locked, ModelName, Models, ModelsError, OPENAI, Paid,
 };
@@ -110,6 +109,7 @@ pub use session::{Ended, Unreadable, View};
 pub use setup::{Request, Root, Setup, Staffing};
 pub use stored::UnreadableText;
 pub use tasks::{TASK_NAME_BYTES_MAX, TASKS_MAX, TaskError, TaskSpec, Tasks, TasksError};
+pub use token_limit::TokenLimit;
 pub use topup::ToppedUp;
 pub use transcript::{TRANSCRIPT_TEXT_BYTES_MAX, Transcript, TranscriptError, WrittenTranscripts, timestamp};
 #[cfg(feature = "lightning")]

@@ -14,10 +14,10 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::faults::Faults;
 use crate::hall::{Ending, Hall, HallError, Instruction};
-use crate::meter::{Meter, TokenLimit};
 use crate::session::Ended;
 use crate::setup::{Setup, newest_root};
 use crate::stored::stored_text;
+use crate::token_limit::TokenLimit;
 use crate::transcript::{LiveTranscripts, ReadyTranscripts, TranscriptFailure};
 #[cfg(feature = "lightning")]
 use crate::treasury::TreasuryWorker;
@@ -341,14 +341,12 @@ async fn work(
 ) -> Result<Ended, HallError> {
     let brief = Arc::clone(&setup.brief);
     let root = brief.path.clone();
-    let meter = Meter::new(&hall, &id, &engine, &root, setup.token_limit());
     let warn = |why: &JournalError| {
         hall.warn(&format!("orders from other terminals can't be read at the moment ({why}). The work continues, and reading is tried again"));
     };
     let report = tokio::select! {
         report = engine.run(brief, texts) => report?,
         why = engine.process_orders(&warn) => return Err(why.into()),
-        why = meter.watch() => return Err(why),
         result = async { engine.stop(stopper.ordered().await).await } => {
             result?;
             return Err(HallError::NotEnded(id));

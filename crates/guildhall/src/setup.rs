@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::Agent;
 use crate::hall::HallError;
-use crate::meter::TokenLimit;
 use crate::models::{DatedRate, Locked};
 use crate::stored::stored_text;
+use crate::token_limit::TokenLimit;
 
 /// The agents that a root can use, with their models and prices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -166,7 +166,8 @@ impl Undertaking {
         self
     }
 
-    /// Sets the token limit, input and output together. Shortly before the limit, the agent must finish its work and report.
+    /// Sets the token limit, input and output together. A request is sent only if all the tokens that it can use are free. When they
+    /// are used up, the agents make their last reports.
     pub fn tokens_max(mut self, tokens: u64) -> Undertaking {
         self.tokens_max = Some(tokens);
         self

@@ -177,6 +177,11 @@ pub enum Stimulus {
     },
     /// End soon, with a report from the model.
     WrapUp,
+    /// The tokens of the session are used up: a root ends soon, as after `WrapUp`.
+    OutOfTokens {
+        /// How many tokens, input and output together, the root's last request may use.
+        left: u64,
+    },
     /// End now.
     Cancel,
 }

@@ -114,6 +114,8 @@ pub struct Contract {
     heard: BTreeSet<Sender>,
     /// The ending that the owner or the hirer has asked for.
     asked_to_end: Option<Outcome>,
+    /// The most tokens, input and output together, that the last request may use, if tokens are limited.
+    last_tokens_max: Option<u64>,
     /// The model can't be used any more.
     model_failed: bool,
 }

@@ -215,7 +215,16 @@ fn requested(contract: &mut Contract, id: AskId, request: &Request, found: &mut 
             found.demand(left, Law::Grants, format_args!("asks for another reply after {replies} of {most}"));
             contract.requests = contract.requests.saturating_add(u32::from(!continues));
         }
-        Turn::Last => last(contract, id, found),
+        Turn::Last => {
+            let (input, output) = (request.tokens, u64::from(*max_tokens));
+            let left = contract.last_tokens_max.unwrap_or(u64::MAX);
+            found.demand(
+                input.saturating_add(output) <= left,
+                Law::Holds,
+                format_args!("a last request may use {input} + {output} tokens, but only {left} are left"),
+            );
+            last(contract, id, found);
+        }
     }
     contract.shown = request.tokens;
     contract.request = Some(Requested { ask: id, upto: *upto, tokens: request.tokens });

@@ -1,6 +1,6 @@
 //! How a contract ends: for a true reason, without open asks, and with a report that adds up.
 
-use guildhall_kernel::{Acceptance, Limit, Outcome, Report, Wording};
+use guildhall_kernel::{Acceptance, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, Limit, Outcome, Report, Wording};
 
 use crate::batch::Duty;
 use crate::checker::Step;
@@ -144,8 +144,11 @@ fn check_last(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     }
     let least = last_least(&contract.brief.tariff);
     let could = contract.money.available + contract.severance;
+    let output = contract.brief.tariff.max_tokens.min(LAST_OUTPUT_TOKENS);
+    let tokens_min = LAST_TOKENS_MIN + u64::from(output);
+    let no_tokens = contract.last_tokens_max.is_some_and(|left| left < tokens_min);
     found.demand(
-        contract.last.is_some() || could < least,
+        contract.last.is_some() || could < least || no_tokens,
         Law::Severance,
         format_args!("closes without a last request, although {could} msat were left for one"),
     );

@@ -101,6 +101,8 @@ pub(crate) struct Contract {
     pub(crate) calls: Calls,
     /// The checks that were answered since the newest reply.
     pub(crate) round: Vec<(Check, Verdict)>,
+    /// The most tokens that its last request may use, if tokens are limited.
+    pub(crate) last_tokens_max: Option<u64>,
     /// The numbers of the owner's commands that it has heard.
     pub(crate) commands: BTreeSet<u64>,
     /// The strongest ending that it has heard.
@@ -146,6 +148,7 @@ impl Contract {
             draft: Draft::default(),
             calls: Calls::default(),
             round: Vec::new(),
+            last_tokens_max: None,
             commands: BTreeSet::new(),
             ending: Ending::Nothing,
             nudged: Vec::new(),

@@ -53,6 +53,13 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
             note_ending(step, Ending::WrapUp);
             step.batch.must(Duty::BeWrappingUp);
         }
+        Stimulus::OutOfTokens { left } => {
+            let right = by_owner && contract.path().level() == 0;
+            step.found.demand(right, Law::Holds, format_args!("{from:?} tells it that the tokens are used up"));
+            contract.last_tokens_max = Some(*left);
+            note_ending(step, Ending::WrapUp);
+            step.batch.must(Duty::BeWrappingUp);
+        }
         Stimulus::Cancel => {
             note_ending(step, Ending::Cancel);
             step.batch.must(Duty::BeCancelled);

@@ -37,7 +37,11 @@ pub(crate) fn sent(step: &mut Step<'_, '_>, to: &Path, what: &Stimulus) {
             let below = contract.path().toward(to).is_some();
             step.found.demand(below, Law::Replay, format_args!("sends a message to {to}, which is not below"));
         }
-        Stimulus::Question(_) | Stimulus::Draw { .. } | Stimulus::Hire(_) | Stimulus::DropHire { .. } => {
+        Stimulus::Question(_)
+        | Stimulus::Draw { .. }
+        | Stimulus::Hire(_)
+        | Stimulus::DropHire { .. }
+        | Stimulus::OutOfTokens { .. } => {
             step.found.broken(Law::Replay, format_args!("sends {to} a stimulus that contracts do not send"));
         }
     }

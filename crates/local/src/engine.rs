@@ -2,6 +2,7 @@
 //! are durable before the engine acts on them. A permit is held only during a model or tool call. Every task belongs to
 //! the driver that started it.
 
+mod before;
 mod board;
 mod delivery;
 mod driver;
@@ -12,6 +13,8 @@ mod overrun;
 mod stop;
 mod text_cache;
 mod time;
+mod token_pool;
+mod waiting_call;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -38,6 +41,8 @@ pub use overrun::{Overruns, ProviderOf};
 use stop::Gate;
 pub use stop::{CallGate, Progress};
 use time::SessionTime;
+pub use token_pool::TokensMax;
+use token_pool::{TOKEN_LIMIT, TokenPool};
 
 /// An error of the engine. Everything that was acknowledged before the error is stored.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -164,6 +169,8 @@ struct Inner {
     finishing: tokio::sync::Mutex<()>,
     /// Set when the session's work was dropped: no more calls are sent.
     stopped: AtomicBool,
+    /// The tokens that the contracts may use, if they are limited.
+    tokens: Option<Arc<TokenPool>>,
     /// Decides whether calls may be sent.
     gate: Arc<Gate>,
     /// The lock that a step needs, after an orderly stop: no driver takes another step.
@@ -177,10 +184,12 @@ impl SessionEngine {
         lease: Lease,
         find_env: FindEnv,
         overruns: Overruns,
+        tokens_max: Option<TokensMax>,
     ) -> Result<SessionEngine, EngineError> {
         let kind = journal.folded_account(lease.session()).await?.kind().clone();
         let (mut left_at, mut boards, mut billed) = (Millis(0), Boards::default(), Billed::default());
         let mut open_asks = OpenAsks::default();
+        let tokens = tokens_max.map(|max| Arc::new(TokenPool::new(max)));
         let mut from = 1;
         loop {
             let page = journal.page(lease.session(), from, FACTS_PER_PAGE).await?;
@@ -190,6 +199,9 @@ impl SessionEngine {
                 boards.apply(&stored.contract, &stored.fact);
                 open_asks.apply(&stored.contract, &stored.fact);
                 billed.apply(stored);
+                if let Some(tokens) = &tokens {
+                    tokens.apply_stored(&stored.contract, &stored.fact);
+                }
                 if let Some((id, arguments)) = call_to_board(&stored.fact) {
                     // A post that can't be read is left out, so that the session can continue.
                     let arguments = match journal.text(arguments.hash).await {
@@ -214,6 +226,7 @@ impl SessionEngine {
                 drivers: Mutex::default(),
                 finishing: tokio::sync::Mutex::default(),
                 stopped: AtomicBool::new(false),
+                tokens,
                 gate: Arc::default(),
                 frozen: Mutex::default(),
                 journal,
@@ -271,6 +284,16 @@ impl SessionEngine {
     /// receive the stimulus.
     pub fn tell(&self, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {
         self.tell_from(MoneySource::New, to, command, what, texts)
+    }
+
+    /// Asks a root to wrap up because its tokens are used. A crash before the root has heard this loses nothing: the process that
+    /// resumes the session finds the same.
+    fn say_out_of_tokens(&self, root: &Path, left: u64) {
+        let input = Input::Stimulus { from: TOKEN_LIMIT, what: Stimulus::OutOfTokens { left } };
+        self.send(
+            root,
+            Delivery { arrival: Arrival { input, texts: Vec::new() }, acknowledge: Acknowledge::NotNeeded },
+        );
     }
 
     fn tell_from(&self, source: MoneySource, to: &Path, command: u64, what: Stimulus, texts: Vec<Text>) -> bool {

@@ -18,7 +18,7 @@ mod waiting_calls;
 pub use clock::unix_now;
 pub use engine::{
     AgentEnv, CallGate, EngineError, Exists, FindEnv, MoneySource, Order, Overruns, Progress, ProviderOf, Replays,
-    SessionEngine, Watcher,
+    SessionEngine, TokensMax, Watcher,
 };
 pub use files::raise_open_files;
 pub use guildhall_kernel::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError, UnixMs};

@@ -99,7 +99,8 @@ async fn a_reply_of_a_thousand_calls_does_not_copy_the_contracts_facts_for_each(
         watch: Arc::new(|_, _, _| {}),
         exists: Arc::new(|_| false),
     };
-    let engine = SessionEngine::open(journal, lease, Arc::new(move |_| env.clone()), Overruns::Allow).await.unwrap();
+    let engine =
+        SessionEngine::open(journal, lease, Arc::new(move |_| env.clone()), Overruns::Allow, None).await.unwrap();
     let (brief, texts) = brief(&redactor);
     let region = Region::new(ALLOCATOR);
     let report = engine.run(brief, texts).await.unwrap();

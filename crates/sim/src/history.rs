@@ -106,6 +106,7 @@ fn stimulus_line(stimulus: &Stimulus) -> String {
         Stimulus::Message(_) => "a message".to_owned(),
         Stimulus::Question(_) => "a question".to_owned(),
         Stimulus::WrapUp => "wrap up".to_owned(),
+        Stimulus::OutOfTokens { left } => format!("out of tokens: {left} left"),
         Stimulus::Cancel => "cancel".to_owned(),
     }
 }

@@ -70,6 +70,7 @@ const ALL: &[&str] = &[
     "heard refuse draw",
     "heard drop hire",
     "heard wrap-up",
+    "heard out of tokens",
     "heard cancel",
     "woke reported",
     "woke timed out",
@@ -328,6 +329,7 @@ fn stimulus_name(stimulus: &Stimulus) -> &'static str {
         Stimulus::Hire(_) => "heard hire",
         Stimulus::DropHire { .. } => "heard drop hire",
         Stimulus::WrapUp => "heard wrap-up",
+        Stimulus::OutOfTokens { .. } => "heard out of tokens",
         Stimulus::Cancel => "heard cancel",
     }
 }

@@ -147,6 +147,10 @@ fn command(world: &mut World) {
             let offer = world.script.offer(&mut world.chance, &world.contracts[&to], world.now);
             world.command(to, Stimulus::Hire(Box::new(offer)));
         }
+        5 if world.chance.one_in(4) => {
+            let left = u64::from(world.chance.pick(&[0_u32, 700, 1_500, 100_000]));
+            world.command(to.top(), Stimulus::OutOfTokens { left });
+        }
         5 => world.command(to, Stimulus::WrapUp),
         6 => world.command(to, Stimulus::Cancel),
         7 => {

@@ -143,6 +143,7 @@ function stimulus(value: unknown): Stimulus {
     case 'cancel':
     case 'refuse_draw':
     case 'drop_hire':
+    case 'out_of_tokens':
       return { kind: name };
     default:
       return fail('a stimulus');

@@ -98,6 +98,29 @@ impl Texts for Kept {
     }
 }
 
+impl Memory {
+    async fn take_next(&mut self) -> Result<Input, Infallible> {
+        let (ask, what, status) = self.to_do.pop_front().expect("the contract has an open ask");
+        let key = AskKey { contract: Path::root(1), ask };
+        let Arrival { input, texts } = match &what {
+            Ask::Model(request) => {
+                let history = History { before: &[], root_task: None, facts: &self.facts, texts: &self.texts };
+                self.runtime.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
+            }
+            Ask::Tool(call) => {
+                let around =
+                    ToolContext { facts: &self.facts, board: &[], waits: &BTreeMap::new(), texts: &self.texts };
+                self.runtime.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
+            }
+            Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {
+                panic!("not in these tests")
+            }
+        };
+        self.texts.0.extend(texts.into_iter().map(|Text { of, says }| (of, says)));
+        Ok(input)
+    }
+}
+
 impl Engine for Memory {
     type Error = Infallible;
 
@@ -129,28 +152,11 @@ impl Engine for Memory {
     }
 
     async fn ready(&mut self) -> Result<Option<Input>, Infallible> {
-        if self.to_do.is_empty() { Ok(None) } else { self.next(None).await.map(Some) }
+        if self.to_do.is_empty() { Ok(None) } else { self.take_next().await.map(Some) }
     }
 
-    async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
-        let (ask, what, status) = self.to_do.pop_front().expect("the contract has an open ask");
-        let key = AskKey { contract: Path::root(1), ask };
-        let Arrival { input, texts } = match &what {
-            Ask::Model(request) => {
-                let history = History { before: &[], root_task: None, facts: &self.facts, texts: &self.texts };
-                self.runtime.ask(key, request, history, &status, &|_| {}, &|| Millis(0)).await.unwrap()
-            }
-            Ask::Tool(call) => {
-                let around =
-                    ToolContext { facts: &self.facts, board: &[], waits: &BTreeMap::new(), texts: &self.texts };
-                self.runtime.call(&key, call, &self.texts.text(&call.arguments).unwrap(), around).await
-            }
-            Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => {
-                panic!("not in these tests")
-            }
-        };
-        self.texts.0.extend(texts.into_iter().map(|Text { of, says }| (of, says)));
-        Ok(input)
+    async fn next(&mut self, _: &Contract) -> Result<Input, Infallible> {
+        self.take_next().await
     }
 }
 

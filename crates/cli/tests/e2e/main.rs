@@ -48,6 +48,7 @@ mod tasks;
 mod teams;
 mod terminal;
 mod tls;
+mod token_limit;
 mod transcripts;
 mod transcripts_files;
 mod trees;

@@ -3,19 +3,12 @@
 use std::fs;
 use std::io::Write;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::chat::CHAT;
-use crate::crew::{assert_has, assert_lacks, hires, slowly, staffed};
+use crate::crew::{assert_has, hires, staffed};
 use crate::house::{House, KEY, Known, MODEL, Running, WIRES, Wire, msat, reads, says, wait_for};
-
-/// A model that never stops by itself, but reports when its reply is the last one.
-fn never_stops() -> Value {
-    json!([
-        {"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")},
-        {"then": {"reply": {"text": "Reading again.", "calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}}},
-    ])
-}
+use crate::token_limit::never_stops;
 
 #[test]
 fn an_exhausted_budget_gives_a_report_and_exit_code_3() {
@@ -61,49 +54,6 @@ fn turns_time_and_tokens_run_out_with_a_report_and_exit_code_3() {
     let result = house.run(&["--timeout", "5s"]).expect(3).json();
     let far = json!("This far: Tuesday.");
     assert_eq!((&result["outcome"], &result["answer"]), (&json!({"exhausted": "deadline"}), &far));
-}
-
-/// The input and output tokens of a bill's only contract.
-fn tokens(bill: &Value) -> (u64, u64) {
-    let tokens = &bill["contracts"][0]["tokens"];
-    (tokens["input"].as_u64().unwrap(), tokens["output"].as_u64().unwrap())
-}
-
-#[test]
-fn the_total_of_tokens_stays_near_its_limit() {
-    for wire in WIRES {
-        let house = House::new(wire, &never_stops());
-        let result = house.run(&["--max-tokens-total", "9000"]).expect(3).json();
-        let (input, output) = tokens(&result["bill"]);
-        let tokens = input + output;
-        // A provider that answers within a millisecond can be a few turns ahead of the meter.
-        assert!((6000..=18_000).contains(&tokens), "{wire:?}: {tokens}");
-    }
-}
-
-#[test]
-fn a_token_limit_is_named_only_if_it_ended_the_work() {
-    for wire in WIRES {
-        let house = House::new(wire, &never_stops());
-        let args = ["run", "When is the meeting?", "--yes", "--max-tokens-total", "9000"];
-        let ended = house.guildhall(&args).expect(3).says("wraps up: out of tokens (limit 9000)");
-        let ended = ended.says(" used: this is what was found so far");
-        assert_lacks(&ended.stderr, &["told to wrap up"]);
-        let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
-        assert_eq!(house.show(&id)["state"], "out of tokens (limit 9000)", "{wire:?}");
-        let shown = house.guildhall(&["show", &id, "--facts"]).expect(0);
-        assert_lacks(&format!("{}{}", shown.stdout, shown.stderr), &["told to wrap up"]);
-    }
-    // Here a person asks for the last report, so the limit is not the reason.
-    let house = House::new(
-        Wire::Anthropic,
-        &json!([{"when": {"last_user": "last reply"}, "then": says("This far: Tuesday.")}, {"then": slowly(reads(&["notes.txt"]), 400)}]),
-    );
-    let running = house.start(&["--max-tokens-total", "900000"]);
-    let id = running.session();
-    wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
-    house.guildhall(&["stop", "--wrap-up", &id]).expect(0);
-    running.end().expect(130).says("told to wrap up");
 }
 
 #[test]
@@ -287,7 +237,8 @@ fn the_json_result_is_complete_and_the_same_in_show() {
         assert_eq!((&shown["answer"], &shown["state"]), (&result["answer"], &json!("done")));
         let bill = &result["bill"];
         assert_eq!((&bill["contracts"][0]["calls"], msat(&bill["granted"])), (&json!(2), 1_000_000));
-        let (input, output) = tokens(bill);
+        let tokens = &bill["contracts"][0]["tokens"];
+        let (input, output) = (tokens["input"].as_u64().unwrap(), tokens["output"].as_u64().unwrap());
         assert_eq!(input + 5 * output, msat(&bill["charged"]), "{wire:?}: one per input token, five per output token");
         let left = msat(&bill["granted"]) - msat(&bill["charged"]);
         assert_eq!(shown["free"].as_u64().unwrap(), left, "{wire:?}: the change goes back to the session");

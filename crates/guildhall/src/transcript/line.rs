@@ -284,6 +284,7 @@ fn heard(stimulus: &Stimulus) -> String {
         Stimulus::DropHire { ordinal } => format!("stop hire {ordinal} before it begins"),
         Stimulus::Hire(offer) => format!("hire {}", offer.agent),
         Stimulus::WrapUp => "wrap up".to_owned(),
+        Stimulus::OutOfTokens { .. } => "wrap up: out of tokens".to_owned(),
         Stimulus::Cancel => "cancel".to_owned(),
     }
 }

@@ -284,6 +284,7 @@ impl TreeContract {
                     | Stimulus::Hire(_)
                     | Stimulus::DropHire { .. }
                     | Stimulus::WrapUp
+                    | Stimulus::OutOfTokens { .. }
                     | Stimulus::Cancel,
                 ..
             }

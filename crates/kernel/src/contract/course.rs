@@ -10,7 +10,7 @@ use crate::money::{Msat, Quantity};
 use crate::path::AskId;
 use crate::refusal::Refusal;
 use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
-use crate::tariff::TURN_TOKENS;
+use crate::tariff::{LAST_TOKENS_MIN, TURN_TOKENS};
 use crate::time::Millis;
 
 impl Contract {
@@ -222,10 +222,26 @@ impl Contract {
         let tariff = self.brief.tariff;
         let money = self.purse.available().plus(self.severance).expect("both are parts of the grant");
         let fit = tariff.fitting(self.view.total(), money, tariff.last_output());
-        match fit.and_then(|tokens| Some((tokens, tariff.affordable(tokens, money)?))) {
+        let fit = fit.and_then(|tokens| {
+            let tokens = self.within_tokens_left(tokens)?;
+            Some((tokens, self.output_within_tokens_left(tokens, tariff.affordable(tokens, money)?)))
+        });
+        match fit {
             Some((tokens, max_tokens)) => self.ask_model(tokens, max_tokens, Turn::Last, facts),
             None => self.close(outcome, facts),
         }
+    }
+
+    /// Returns the input of a last request that leaves room for its output, if tokens are limited. `None` if too little is left.
+    fn within_tokens_left(&self, tokens: u64) -> Option<u64> {
+        let Some(max) = self.last_tokens_max else { return Some(tokens) };
+        let fit = tokens.min(max.saturating_sub(self.brief.tariff.last_output().into()));
+        (fit >= tokens.min(LAST_TOKENS_MIN)).then_some(fit)
+    }
+
+    fn output_within_tokens_left(&self, input: u64, output: u32) -> u32 {
+        let left = self.last_tokens_max.map_or(u64::MAX, |max| max.saturating_sub(input));
+        output.min(u32::try_from(left).unwrap_or(u32::MAX))
     }
 
     /// Checks the final text before it becomes the report. The agent may correct a text that fails once.

@@ -130,6 +130,7 @@ impl Contract {
             round: Round::default(),
             heard: BTreeSet::new(),
             asked_to_end: None,
+            last_tokens_max: None,
             model_failed: false,
             brief: Arc::clone(brief),
         })

@@ -32,11 +32,11 @@ impl Contract {
             Stimulus::Draw { .. } => self.hear_draw(&from, facts),
             Stimulus::RefuseDraw { draw } => self.end_draw(draw, Answer::NotMet, facts),
             Stimulus::DropHire { ordinal } => self.hear_drop(ordinal, facts),
-            Stimulus::WrapUp if self.phase == Phase::Working => {
+            Stimulus::WrapUp | Stimulus::OutOfTokens { .. } if self.phase == Phase::Working => {
                 let outcome = self.outcome_if_asked_to_end();
                 self.begin_closing(outcome, facts);
             }
-            Stimulus::WrapUp => {}
+            Stimulus::WrapUp | Stimulus::OutOfTokens { .. } => {}
             Stimulus::Cancel => self.begin_closing(Outcome::Cancelled, facts),
             Stimulus::TopUp { .. } => unreachable!("money was heard above"),
         }
@@ -66,6 +66,7 @@ impl Contract {
                 Stimulus::Draw { least } => *least > Msat::ZERO && self.sending_hire(from).is_some(),
                 Stimulus::RefuseDraw { .. } => matches!(from, Sender::Contract(_)) && above,
                 Stimulus::DropHire { .. } => matches!(from, Sender::Owner { .. }),
+                Stimulus::OutOfTokens { .. } => matches!(from, Sender::Owner { .. }) && self.brief.path.level() == 0,
                 Stimulus::Hire(_) | Stimulus::WrapUp | Stimulus::Cancel => above,
             }
     }

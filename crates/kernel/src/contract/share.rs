@@ -315,9 +315,18 @@ impl Contract {
 
     /// Returns the cost of one own turn with a report of each hire that lives or waits, and of this many new hires.
     fn own_turn(&self, new: usize) -> Msat {
+        turn(self.brief.tariff, self.tokens_with_reports(new))
+    }
+
+    /// Returns the size of a request that shows the whole transcript.
+    pub fn tokens(&self) -> u64 {
+        self.view.total()
+    }
+
+    /// Returns the size of a request that also shows a report of each hire that lives or waits, and of this many new hires.
+    pub fn tokens_with_reports(&self, new: usize) -> u64 {
         let hires = (self.live.len() + self.queue.len() + new) as u64;
-        let reports = hires.saturating_mul(self.learned.report_tokens);
-        turn(self.brief.tariff, self.view.total().saturating_add(reports))
+        self.view.total().saturating_add(hires.saturating_mul(self.learned.report_tokens))
     }
 
     /// Returns the money that can be given to hires and draws.

@@ -185,6 +185,7 @@ fn stimulus(stimulus: &Stimulus) -> String {
         Stimulus::DropHire { ordinal } => format!("drop hire {ordinal}"),
         Stimulus::Hire(offer) => format!("hire of {}", offer.agent),
         Stimulus::WrapUp => "wrap up".to_owned(),
+        Stimulus::OutOfTokens { left } => format!("out of tokens: {left} left"),
         Stimulus::Cancel => "cancel".to_owned(),
     }
 }

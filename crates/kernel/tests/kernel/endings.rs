@@ -2,8 +2,8 @@
 //! text.
 
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, Brief, Cost, Grant, Limit, Millis, Need, Outcome, Stimulus, TextKind, WRAP_UP_MARGIN_MAX,
-    Wording,
+    Acceptance, Answer, Ask, AskId, AskKey, Brief, Cost, Grant, Input, Limit, Millis, Need, Outcome, Sender, Stimulus,
+    TextKind, Turn, WRAP_UP_MARGIN_MAX, Wording,
 };
 use insta::assert_snapshot;
 
@@ -45,6 +45,42 @@ fn the_last_request_is_cut_to_fit_the_severance() {
     assert_snapshot!(hall.open_asks("1"), @"#3 model for the last time, holds 5sat");
     let (_, ask) = hall.contract("1").outstanding().next().unwrap();
     assert!(matches!(ask, Ask::Model(request) if (request.tokens, request.max_tokens) == (300, 512)));
+}
+
+/// The input and output tokens of the last request of a root that was told how many tokens are left.
+fn last_request_with(left: u64) -> Option<(u64, u32)> {
+    let mut hall = Hall::open(Brief { opening_bytes: 1000, ..root("coder", 100) });
+    hall.says("1", &[tool("read")]);
+    hall.owner_sends("1", Stimulus::OutOfTokens { left });
+    hall.tool_ends("1", "read", known(0));
+    let (_, ask) = hall.contract("1").outstanding().next()?;
+    let Ask::Model(request) = ask else { panic!("{ask:?} is not a request") };
+    assert_eq!(request.turn, Turn::Last);
+    Some((request.tokens, request.max_tokens))
+}
+
+#[test]
+fn a_last_request_stays_within_the_tokens_that_are_left_and_is_cut_to_fit() {
+    let (whole, most) = last_request_with(1_000_000).unwrap();
+    assert!(whole > 1_000);
+    assert_eq!(last_request_with(whole + 600), Some((whole, 600)));
+    assert_eq!(last_request_with(whole + u64::from(most)), Some((whole, most)));
+    assert_eq!(last_request_with(812), Some((300, 512)), "the text is cut, not the reply");
+    assert_eq!(last_request_with(768), Some((256, 512)));
+    assert_eq!(last_request_with(767), None, "a shorter prompt gives no useful reply");
+    assert_eq!(last_request_with(0), None);
+}
+
+#[test]
+fn only_a_root_is_told_that_the_tokens_are_used_up_and_only_by_the_owner() {
+    let mut hall = Hall::open(root("coder", 100));
+    hall.says("1", &[hire("tester")]);
+    hall.skip_facts("1.1");
+    hall.owner_sends("1.1", Stimulus::OutOfTokens { left: 900 });
+    assert_snapshot!(hall.new_facts("1.1"), @"");
+    let hirer = Sender::Contract(AskKey { contract: path("1"), ask: AskId(2) });
+    let facts = hall.step("1.1", Input::Stimulus { from: hirer, what: Stimulus::OutOfTokens { left: 900 } });
+    assert_eq!(facts, []);
 }
 
 #[test]

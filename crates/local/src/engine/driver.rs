@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use guildhall_agent::{Arrival, Engine, History, Message, RunError, Status, Text, Texts, fork_prefix};
+use guildhall_agent::{Arrival, Engine, Message, RunError, Status, Text, Texts};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Input, Matter,
     Millis, Msat, Path, PayeeName, Sender, Stimulus, Stored, TextRef, TreasuryFact,
@@ -12,6 +12,7 @@ use guildhall_kernel::{
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
 
+use super::before::{messages_before, root_task};
 use super::board::call_to_board;
 use super::delivery::{self, Acknowledge, Delivery, DriverMessage, fail, send, send_answer};
 use super::leaf::Leaf;
@@ -81,47 +82,6 @@ pub(super) enum Past {
 /// Returns the id of the ask that a fact makes.
 fn asked(fact: &Fact) -> Option<AskId> {
     if let Fact::Asked { id, .. } = fact { Some(*id) } else { None }
-}
-
-/// Returns the messages before a contract's brief: a fork continues from its hirer's request, and a later root
-/// continues from the end of an earlier root.
-async fn before(engine: &SessionEngine, path: &Path, context: &Context) -> Result<Vec<Message>, EngineError> {
-    let source = match (context, path.hirer()) {
-        (Context::Fresh, _) | (Context::Fork { .. }, None) => return Ok(Vec::new()),
-        (Context::Fork { .. }, Some(hirer)) => hirer,
-        (Context::After { root, .. }, _) => root.clone(),
-    };
-    let inner = &engine.inner;
-    let stored = inner.journal.contract_facts(inner.lease.session(), &source).await?;
-    let facts: Vec<Fact> = stored.into_iter().map(|stored| stored.fact).collect();
-    let facts = match context {
-        Context::Fork { request, upto, .. } => fork_prefix(&facts, *request, *upto),
-        Context::Fresh | Context::After { .. } => facts,
-    };
-    let mut texts = TextCache::default();
-    texts.load(engine, facts.iter().flat_map(texts_named)).await?;
-    let above = match facts.first() {
-        Some(Fact::Opened(brief)) => Box::pin(before(engine, &source, &brief.context)).await?,
-        _ => Vec::new(),
-    };
-    let messages = History { before: &above, root_task: None, facts: &facts, texts: &texts }.messages();
-    messages.map_err(|why| EngineError::Text { contract: source, why })
-}
-
-impl ContractDriver {
-    /// Reads the task of the root for a hire whose model is shown it. A task that can't be read is left out: the hire
-    /// has its own task.
-    async fn read_root_task(&self) -> Result<Option<Arc<str>>, EngineError> {
-        let inner = &self.engine.inner;
-        if self.path.level() == 0 || !self.env.runtime.model.has_json_turns() {
-            return Ok(None);
-        }
-        let first = inner.journal.first_fact(inner.lease.session(), &self.path.top()).await?;
-        let Some(Stored { fact: Fact::Opened(brief), .. }) = first else { return Ok(None) };
-        let mut texts = TextCache::default();
-        texts.load(&self.engine, [brief.task]).await?;
-        Ok(texts.text(&brief.task).ok().map(Arc::from))
-    }
 }
 
 impl ContractDriver {
@@ -212,10 +172,20 @@ impl ContractDriver {
             boards.apply(&self.path, fact);
             open_asks.apply(&self.path, fact);
             self.engine.inner.gate.apply(&self.path, fact);
+            if let Some(tokens) = &self.engine.inner.tokens {
+                tokens.apply(&self.path, fact);
+            }
             if let Some((id, arguments)) = call_to_board(fact) {
                 // A post that can't be read is left out, so that the session can continue.
                 boards.record_call(&self.path, id, &self.texts.text(&arguments).unwrap_or_default());
             }
+        }
+    }
+
+    /// Keeps tokens for the last request of the root, if tokens are limited.
+    fn keep_tokens(&self, contract: &Contract) {
+        if let Some(tokens) = self.engine.inner.tokens.as_ref().filter(|tokens| *tokens.root() == self.path) {
+            tokens.keep_for(contract);
         }
     }
 
@@ -284,6 +254,7 @@ impl ContractDriver {
             | Stimulus::Hire(_)
             | Stimulus::DropHire { .. }
             | Stimulus::WrapUp
+            | Stimulus::OutOfTokens { .. }
             | Stimulus::Cancel => Vec::new(),
         };
         let input = Input::Stimulus { from: Sender::Contract(self.key(id)), what: what.clone() };
@@ -475,8 +446,10 @@ impl Engine for ContractDriver {
         self.earlier_ask_max = self.asked_at.keys().max().copied();
         self.texts.load(&self.engine, facts.iter().flat_map(texts_named)).await?;
         self.facts = Arc::new(facts.clone());
-        self.before = before(&self.engine, &self.path, &self.context).await.map(Arc::from);
-        self.root_task = self.read_root_task().await?;
+        self.before = messages_before(&self.engine, &self.path, &self.context).await.map(Arc::from);
+        if self.path.level() > 0 && self.env.runtime.model.has_json_turns() {
+            self.root_task = root_task(&self.engine, &self.path).await?;
+        }
         if facts.is_empty() {
             self.step = Some(self.step_lock().await);
         }
@@ -521,6 +494,7 @@ impl Engine for ContractDriver {
     }
 
     fn perform(&mut self, contract: &Contract, id: AskId, ask: &Ask) {
+        self.keep_tokens(contract);
         if contract.is_cancelled() {
             self.abort(id, ask);
         }
@@ -532,7 +506,9 @@ impl Engine for ContractDriver {
         }
     }
 
-    async fn next(&mut self, wake: Option<Millis>) -> Result<Input, EngineError> {
+    async fn next(&mut self, contract: &Contract) -> Result<Input, EngineError> {
+        self.keep_tokens(contract);
+        let wake = contract.wake_at();
         loop {
             if !self.acknowledge_later.is_empty() {
                 self.durable().await?;

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use guildhall_agent::{Arrival, BOARD, Delta, History, LIST, LookUp, Meter, Texts, ToolContext, WaitReason, due};
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Contract, Effect, Input, Millis, Request, TextKind, ToolCall, Turn,
+    Answer, Ask, AskId, AskKey, Contract, Effect, Input, Millis, Msat, Request, TextKind, ToolCall, Turn,
 };
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -17,8 +17,9 @@ use super::delivery::{fail, send};
 use super::driver::ContractDriver;
 use super::stop::SentCall;
 use super::time::Activity;
-use super::{AgentEnv, EngineError, Inner, Replays, SessionEngine};
-use crate::limiter::{CallLimiter, Permit};
+use super::waiting_call::{InLine, WaitingCall};
+use super::{AgentEnv, EngineError, Replays, SessionEngine};
+use crate::limiter::Permit;
 
 /// How long a call may continue after its contract was asked to report.
 const CALL_WHEN_CLOSING_MAX: Millis = Millis(10_000);
@@ -44,17 +45,6 @@ enum Repeat {
     Never,
 }
 
-/// What the journal records about a call that waits for its permit. A recorded call is known not to have been sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum InLine {
-    /// The journal has a record that the call is waiting.
-    Recorded,
-    /// A record is written if the call has to wait.
-    RecordIfWaiting,
-    /// There is no record: the call may be repeated, or an earlier process may have sent it.
-    NotRecorded,
-}
-
 impl ContractDriver {
     /// Sends a request to the model. The permit is held only during the call.
     pub(super) fn ask_model(&mut self, contract: &Contract, id: AskId, request: &Request) {
@@ -69,12 +59,11 @@ impl ContractDriver {
         let (in_line, no_new_calls) = (self.in_line(id, repeat), Arc::clone(&self.no_new_calls));
         let meter = self.meter(id, env.runtime.meter(&request));
         let call_meter = Arc::clone(&meter);
-        let latest = self.time().now().after(LAST_REPORT_MAX);
-        let due = match request.turn {
-            Turn::Next => due(contract, id),
-            Turn::Last => Some(due(contract, id).map_or(latest, |due| due.min(latest))),
-        };
+        let due = self.request_due(contract, id, request.turn);
         let (provider, held) = (self.provider.clone(), contract.hold(id).unwrap_or_default().money);
+        if let Some(tokens) = &self.engine.inner.tokens {
+            tokens.enter(&key);
+        }
         self.start(due, id, meter, async move {
             let before = match before {
                 Ok(before) => before,
@@ -87,7 +76,11 @@ impl ContractDriver {
             if let Some(refused) = refusal() {
                 return Ok(unsent(refused));
             }
-            let permit = permit(&engine, &key, in_line, &env.limiter, &no_new_calls).await?;
+            let mut waiting = WaitingCall { engine: &engine, call: &key, record: in_line };
+            let Some(request) = waiting.reserve(&request).await else {
+                return Ok(unsent(refused(&env, id, &out_of_tokens(&engine), &call_meter)));
+            };
+            let permit = waiting.permit(&env.limiter, &no_new_calls).await?;
             let Some(sent) = permit else { return Ok(unsent(stopped(id, Answer::Aborted, &call_meter))) };
             // The provider may have overrun while this call waited.
             if let Some(refused) = refusal() {
@@ -124,13 +117,18 @@ impl ContractDriver {
                 sent.permit.succeeded();
             }
             // This happens before the permit is released: the next call to get it must see the overrun.
-            if let (Some(provider), Input::Reply { cost, .. } | Input::Answer { cost, .. }) =
-                (&provider, &arrival.input)
-            {
-                engine.inner.providers.billed(provider, held, *cost);
-            }
+            note_bill(&engine, provider.as_deref(), held, &arrival.input);
             Ok((arrival, Some(sent)))
         });
+    }
+
+    /// Returns when a request must have ended.
+    fn request_due(&self, contract: &Contract, id: AskId, turn: Turn) -> Option<Millis> {
+        let latest = self.time().now().after(LAST_REPORT_MAX);
+        match turn {
+            Turn::Next => due(contract, id),
+            Turn::Last => Some(due(contract, id).map_or(latest, |due| due.min(latest))),
+        }
     }
 
     /// Calls a tool, with a permit from the tools' own limiter. If an earlier process may have made the call, it is
@@ -152,7 +150,8 @@ impl ContractDriver {
         let (in_line, no_new_calls) = (self.in_line(id, repeat), Arc::clone(&self.no_new_calls));
         let call_meter = Arc::clone(&meter);
         self.start(due(contract, id), id, meter, async move {
-            let permit = permit(&engine, &key, in_line, &env.tools, &no_new_calls).await?;
+            let mut waiting = WaitingCall { engine: &engine, call: &key, record: in_line };
+            let permit = waiting.permit(&env.tools, &no_new_calls).await?;
             let Some(sent) = permit else { return Ok(unsent(stopped(id, Answer::Aborted, &call_meter))) };
             call_meter.leave();
             if is_looked_up {
@@ -245,6 +244,9 @@ impl ContractDriver {
     /// Gives a running call of a closing contract a short time to end, because the hirer is waiting for the report.
     pub(super) fn limit_time(&mut self, id: AskId, ask: &Ask) {
         let last = matches!(ask, Ask::Model(Request { turn: Turn::Last, .. }));
+        if !last && self.withdraw(id) {
+            return;
+        }
         let (sender, time) = (self.sender.clone(), self.time());
         let Some(leaf) = self.leaves.get_mut(&id).filter(|leaf| !last && !leaf.time_limited) else { return };
         leaf.time_limited = true;
@@ -256,6 +258,21 @@ impl ContractDriver {
             running.abort();
             send(&sender, stopped(id, Answer::Lost, &meter));
         });
+    }
+
+    /// Ends a request that still waits for tokens: it costs nothing, and no tokens will come. Returns whether it waited.
+    fn withdraw(&mut self, id: AskId) -> bool {
+        let waits = |engine: &SessionEngine, key: &AskKey| {
+            engine.inner.tokens.as_ref().is_some_and(|tokens| tokens.withdraw(key))
+        };
+        if !waits(&self.engine, &self.key(id)) {
+            return false;
+        }
+        if let Some(Leaf { running, meter, .. }) = self.leaves.remove(&id) {
+            running.abort();
+            send(&self.sender, refused(&self.env, id, &out_of_tokens(&self.engine), &meter));
+        }
+        true
     }
 
     /// Stops a leaf call of a cancelled contract. A call that has not been sent is not sent.
@@ -306,34 +323,17 @@ fn report_to_limiter(permit: &Permit, delta: Delta<'_>) {
     }
 }
 
-/// Waits for the permit to send a call. If needed, records that the call is waiting, so that a process after a crash
-/// knows that it was not sent. Returns nothing if the call must not be sent any more. Waits for ever if the session stops.
-async fn permit(
-    engine: &SessionEngine,
-    call: &AskKey,
-    mut in_line: InLine,
-    limiter: &Arc<CallLimiter>,
-    no_new_calls: &AtomicBool,
-) -> Result<Option<SentCall>, EngineError> {
-    let Inner { journal, lease, .. } = &*engine.inner;
-    let permit = if let Some(permit) = limiter.try_enter(lease.session()) {
-        permit
-    } else {
-        if in_line == InLine::RecordIfWaiting {
-            journal.record_waiting_call(lease, call).await;
-            in_line = InLine::Recorded;
-        }
-        limiter.enter(lease.session()).await
-    };
-    if no_new_calls.load(Ordering::Acquire) || engine.inner.stopped.load(Ordering::Acquire) {
-        return Ok(None);
+/// Tells the session what a call cost, if its provider is paid.
+fn note_bill(engine: &SessionEngine, provider: Option<&str>, held: Msat, input: &Input) {
+    if let (Some(provider), Input::Reply { cost, .. } | Input::Answer { cost, .. }) = (provider, input) {
+        engine.inner.providers.billed(provider, held, *cost);
     }
-    // If the session stops, the call is not sent and not answered: the process that resumes the session sends it.
-    let Some(sent) = engine.inner.gate.send(call, permit) else { return std::future::pending().await };
-    if in_line == InLine::Recorded {
-        journal.record_sending(lease, call).await?;
-    }
-    Ok(Some(sent))
+}
+
+/// Why a request is not sent if there are no tokens for it.
+fn out_of_tokens(engine: &SessionEngine) -> String {
+    let limit = engine.inner.tokens.as_ref().map_or(0, |tokens| tokens.limit());
+    format!("the request was not sent: the limit of {limit} tokens is reached")
 }
 
 /// Returns the answer to a call that is not made. It costs nothing, unless an earlier process may have made the call.

@@ -232,6 +232,7 @@ fn late_money(what: &Stimulus, source: MoneySource) -> Option<LateMoney> {
         | Stimulus::Hire(_)
         | Stimulus::DropHire { .. }
         | Stimulus::WrapUp
+        | Stimulus::OutOfTokens { .. }
         | Stimulus::Cancel => None,
     }
 }

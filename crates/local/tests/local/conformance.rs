@@ -41,7 +41,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, cr
         watch: Arc::new(|_, _, _| {}),
         exists: Arc::new(|_| false),
     });
-    let engine = SessionEngine::open(journal.clone(), lease, find_env, Overruns::Allow).await.unwrap();
+    let engine = SessionEngine::open(journal.clone(), lease, find_env, Overruns::Allow, None).await.unwrap();
     let owner = engine.clone();
     stage.connect(Arc::new(move |to, command, what, texts| {
         owner.tell(to, command, what, texts);

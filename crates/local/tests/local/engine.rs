@@ -250,7 +250,7 @@ async fn open_for<M: Model + 'static>(
     };
     let failing = AgentEnv::failing(NOT_SET_UP, &redactor());
     let find_env: FindEnv = Arc::new(move |brief| if can_set_up(brief) { env.clone() } else { failing.clone() });
-    let engine = SessionEngine::open(journal.clone(), lease, find_env, overruns).await.unwrap();
+    let engine = SessionEngine::open(journal.clone(), lease, find_env, overruns, None).await.unwrap();
     Hall { model: Arc::clone(model), engine, journal, limiter, tools }
 }
 

@@ -367,8 +367,9 @@ impl Engine for ContractDriver {
         }
     }
 
-    async fn next(&mut self, wake: Option<Millis>) -> Result<Input, Infallible> {
+    async fn next(&mut self, contract: &Contract) -> Result<Input, Infallible> {
         self.confirm_delivery();
+        let wake = contract.wake_at();
         let delivery = poll_fn(|_| {
             let mut state = self.hall.state();
             state.wakes.remove(&self.path);

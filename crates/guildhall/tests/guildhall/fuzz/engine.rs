@@ -97,7 +97,7 @@ impl Engine for Memory {
         self.to_do.push_back((id, ask.clone(), Status::of(contract, id, self.now())));
     }
 
-    async fn next(&mut self, _: Option<Millis>) -> Result<Input, Infallible> {
+    async fn next(&mut self, _: &Contract) -> Result<Input, Infallible> {
         let (ask, what, status) = self.to_do.pop_front().expect("the contract waits for an answer");
         let key = AskKey { contract: Path::root(1), ask };
         let Arrival { input, texts } = match what {

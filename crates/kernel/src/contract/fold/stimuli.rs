@@ -29,7 +29,11 @@ impl Contract {
             }
             Stimulus::WrapUp => Ending::WrapUp,
             Stimulus::Cancel => Ending::Cancel,
-            Stimulus::Question(_) | Stimulus::Draw { .. } | Stimulus::Hire(_) | Stimulus::DropHire { .. } => {
+            Stimulus::Question(_)
+            | Stimulus::Draw { .. }
+            | Stimulus::Hire(_)
+            | Stimulus::DropHire { .. }
+            | Stimulus::OutOfTokens { .. } => {
                 return Err("only messages, money, refused draws and endings are sent to a hire");
             }
         };
@@ -115,6 +119,11 @@ impl Contract {
             }
             Stimulus::Draw { least } => self.fold_draw(from, *least)?,
             Stimulus::WrapUp => self.asked_to_end = self.asked_to_end.or(Some(Outcome::Exhausted(Limit::Asked))),
+            Stimulus::OutOfTokens { left } => {
+                law(self.brief.path.level() == 0, "only a root is told that the tokens are used up")?;
+                self.asked_to_end = self.asked_to_end.or(Some(Outcome::Exhausted(Limit::Asked)));
+                self.last_tokens_max = Some(*left);
+            }
             Stimulus::Cancel => self.asked_to_end = Some(Outcome::Cancelled),
             Stimulus::Hire(_) => self.free_before = self.purse.available(),
             Stimulus::RefuseDraw { .. } | Stimulus::DropHire { .. } => {}

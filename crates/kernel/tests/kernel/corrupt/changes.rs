@@ -299,12 +299,16 @@ fn heard(from: &Sender, stimulus: &Stimulus) -> Changes<Fact> {
             }),
         ],
         Stimulus::Message(text) => vec![("longer", heard(Stimulus::Message(longer(*text))))],
-        Stimulus::WrapUp => vec![("cancel", heard(Stimulus::Cancel))],
+        Stimulus::WrapUp => vec![
+            ("cancel", heard(Stimulus::Cancel)),
+            ("out of tokens, below a root", heard(Stimulus::OutOfTokens { left: 900 })),
+        ],
         Stimulus::Question(_)
         | Stimulus::Draw { .. }
         | Stimulus::RefuseDraw { .. }
         | Stimulus::Hire(_)
         | Stimulus::DropHire { .. }
+        | Stimulus::OutOfTokens { .. }
         | Stimulus::Cancel => Vec::new(),
     }
 }

@@ -314,6 +314,7 @@ pub(super) fn stimuli() -> Samples<Fact> {
         "hire": Stimulus::Hire(hired) if hired.label.is_some() => Stimulus::Hire(Box::new(offer())),
         "bare hire": Stimulus::Hire(_) => Stimulus::Hire(Box::new(bare_offer())),
         "wrap up": Stimulus::WrapUp => Stimulus::WrapUp,
+        "out of tokens": Stimulus::OutOfTokens { .. } => Stimulus::OutOfTokens { left: 9_000 },
         "cancel": Stimulus::Cancel => Stimulus::Cancel,
     };
     let heard = |stimulus| Fact::Heard { from: Sender::Contract(asked()), stimulus };

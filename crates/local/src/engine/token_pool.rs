@@ -1,0 +1,286 @@
+//! The tokens that a root and all contracts below it may use. A request reserves all the tokens that it can use before it is
+//! sent, so the sum never exceeds the limit, except by input that the provider counts above the size of the request.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use guildhall_kernel::{
+    Answer, Ask, AskKey, Contract, Cost, Fact, MAX_TOKENS_MIN, Msat, Path, Request, Sender, Stimulus, TURN_TOKENS, Turn,
+};
+use tokio::sync::watch;
+
+/// Who asks a root to wrap up when its tokens are used: the engine itself, in the place of the owner. The commands of the inbox
+/// have numbers from 1.
+pub(super) const TOKEN_LIMIT: Sender = Sender::Owner { command: 0 };
+
+/// The most tokens, input and output together, that a root and all contracts below it may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokensMax {
+    /// The root.
+    pub root: Path,
+    /// The number of tokens.
+    pub tokens: u64,
+}
+
+/// What a request got.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Reserved {
+    /// The request may be sent, with at most this many output tokens.
+    Tokens(u32),
+    /// There are not enough tokens left, and no call is under way that could return some.
+    Exhausted {
+        /// What is left for the root's last request.
+        left: u64,
+    },
+}
+
+/// The tokens of one root.
+pub(super) struct TokenPool {
+    max: TokensMax,
+    state: Mutex<State>,
+    /// Changes when tokens come back.
+    changed: watch::Sender<()>,
+    /// Held by the first request that waits. The others wait for it in their order.
+    first: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    used: u64,
+    /// What is kept for the root's last request.
+    kept: u64,
+    /// What the root was told that it has left, after the tokens were used up.
+    left: Option<u64>,
+    open: BTreeMap<AskKey, Open>,
+}
+
+/// A request without an answer.
+struct Open {
+    /// The most tokens that it can use if it is sent as it was stored.
+    most: u64,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It has not been sent.
+    Waits,
+    /// It may have been sent. This many tokens are reserved for it.
+    Reserved(u64),
+    /// It must not be sent any more.
+    Withdrawn,
+}
+
+impl TokenPool {
+    pub(super) fn new(max: TokensMax) -> TokenPool {
+        TokenPool {
+            max,
+            state: Mutex::default(),
+            changed: watch::Sender::new(()),
+            first: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.max.root
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.max.tokens
+    }
+
+    /// Whether this contract's requests are counted.
+    pub(super) fn counts(&self, contract: &Path) -> bool {
+        contract.top() == self.max.root
+    }
+
+    /// Takes a new fact.
+    pub(super) fn apply(&self, contract: &Path, fact: &Fact) {
+        self.take(contract, fact, |_| Place::Waits);
+    }
+
+    /// Takes a fact of an earlier process, which may have sent any request that has no answer.
+    pub(super) fn apply_stored(&self, contract: &Path, fact: &Fact) {
+        self.take(contract, fact, Place::Reserved);
+    }
+
+    fn take(&self, contract: &Path, fact: &Fact, place: fn(u64) -> Place) {
+        if !self.counts(contract) {
+            return;
+        }
+        if let Fact::Heard { stimulus: Stimulus::OutOfTokens { left }, .. } = fact {
+            let mut state = self.state();
+            (state.left, state.kept) = (Some(*left), *left);
+        }
+        let key = |ask| AskKey { contract: contract.clone(), ask };
+        if let Some((id, Ask::Model(request))) = fact.asked() {
+            let most = request.tokens.saturating_add(request.max_tokens.into());
+            self.state().open.insert(key(id), Open { most, place: place(most) });
+        } else if let Fact::Answered { id, answer, cost } = fact {
+            self.state().settle(&key(*id), answer, *cost);
+            self.changed.send_replace(());
+        }
+    }
+
+    /// Keeps the tokens of a last request of the root that shows all reports, but not more than half of the limit for reports
+    /// that have not come yet.
+    pub(super) fn keep_for(&self, root: &Contract) {
+        let output = u64::from(root.brief().tariff.last_output());
+        let with_reports = root.tokens_with_reports(0).saturating_add(output).min(self.max.tokens / 2);
+        let kept = root.tokens().saturating_add(output).max(with_reports);
+        let mut state = self.state();
+        if state.left.is_none() && state.kept != kept {
+            state.kept = kept;
+            drop(state);
+            self.changed.send_replace(());
+        }
+    }
+
+    /// Notes that a request waits to be sent, also one that an earlier process has left.
+    pub(super) fn enter(&self, call: &AskKey) {
+        if let Some(open) = self.state().open.get_mut(call) {
+            open.place = Place::Waits;
+        }
+        self.changed.send_replace(());
+    }
+
+    /// Keeps a request that has not been sent from being sent. Returns whether it was not sent.
+    pub(super) fn withdraw(&self, call: &AskKey) -> bool {
+        let mut state = self.state();
+        let Some(open) = state.open.get_mut(call).filter(|open| open.place == Place::Waits) else { return false };
+        open.place = Place::Withdrawn;
+        true
+    }
+
+    /// Reserves the tokens of a request, if nobody waits and they are free.
+    pub(super) fn try_reserve(&self, call: &AskKey, request: &Request) -> Option<Reserved> {
+        let _first = self.first.try_lock().ok()?;
+        self.decide(call, request)
+    }
+
+    /// Waits until the tokens of a request are free, or nothing is under way that could return some. Nobody overtakes.
+    pub(super) async fn reserve(&self, call: &AskKey, request: &Request) -> Reserved {
+        let _first = self.first.lock().await;
+        let mut changed = self.changed.subscribe();
+        loop {
+            if let Some(reserved) = self.decide(call, request) {
+                return reserved;
+            }
+            // The sender lives as long as this pool.
+            changed.changed().await.ok();
+        }
+    }
+
+    /// Decides about the first request that waits. While calls are under way, it gets what it wants, or at least an ordinary turn.
+    /// Otherwise it gets what is left, if that is enough for any reply.
+    fn decide(&self, call: &AskKey, request: &Request) -> Option<Reserved> {
+        let mut state = self.state();
+        let under_way = state.under_way();
+        let is_last_of_root = request.turn == Turn::Last && call.contract == self.max.root;
+        let kept = if is_last_of_root { 0 } else { state.kept };
+        let free =
+            self.max.tokens.saturating_sub(state.used).saturating_sub(under_way.unwrap_or(0)).saturating_sub(kept);
+        let output = free.saturating_sub(request.tokens).min(request.max_tokens.into());
+        let least = if under_way.is_some() { TURN_TOKENS } else { MAX_TOKENS_MIN };
+        let output = u32::try_from(output).expect("at most the tokens of one reply");
+        if output < request.max_tokens.min(least) {
+            return under_way.is_none().then(|| {
+                let left = self.max.tokens.saturating_sub(state.used);
+                // What the root's last request may use is kept from the last requests of its hires.
+                let left = if call.contract == self.max.root { left } else { left.min(state.kept) };
+                let left = *state.left.get_or_insert(left);
+                state.kept = left;
+                Reserved::Exhausted { left }
+            });
+        }
+        let open = state.open.get_mut(call).filter(|open| open.place == Place::Waits)?;
+        open.place = Place::Reserved(request.tokens.saturating_add(output.into()));
+        Some(Reserved::Tokens(output))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic while the lock was held leaves the state valid: each change is one insert, remove or sum.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns the tokens of the requests that may have been sent; `None` if there is none.
+    fn under_way(&self) -> Option<u64> {
+        let reserved = self.open.values().filter_map(|open| match open.place {
+            Place::Reserved(tokens) => Some(tokens),
+            Place::Waits | Place::Withdrawn => None,
+        });
+        reserved.reduce(u64::saturating_add)
+    }
+
+    /// Counts what a request has used: what its provider reports, nothing for a request that cost nothing, and otherwise all that
+    /// was reserved.
+    fn settle(&mut self, call: &AskKey, answer: &Answer, cost: Cost) {
+        let Some(Open { most, place }) = self.open.remove(call) else { return };
+        let reported = if let Answer::Said(said) = answer { said.used } else { None };
+        let used = match (reported, place) {
+            (Some(used), _) => used.input.saturating_add(used.output),
+            (None, Place::Waits | Place::Withdrawn) => 0,
+            (None, Place::Reserved(_)) if !matches!(answer, Answer::Said(_)) && cost == Cost::Known(Msat::ZERO) => 0,
+            (None, Place::Reserved(tokens)) => tokens.min(most),
+        };
+        self.used = self.used.saturating_add(used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use guildhall_kernel::{AskId, Hash, Hold, Origin, TextKind, TextRef};
+
+    use super::*;
+
+    fn pool(tokens: u64) -> TokenPool {
+        TokenPool::new(TokensMax { root: Path::root(1), tokens })
+    }
+
+    fn key(ask: u32) -> AskKey {
+        AskKey { contract: Path::root(1).hire(1), ask: AskId(ask) }
+    }
+
+    fn request(tokens: u64, max_tokens: u32) -> Request {
+        Request { upto: 1, hears: Vec::new(), tokens, max_tokens, turn: Turn::Next, cut: false }
+    }
+
+    fn asked(ask: u32, request: &Request) -> Fact {
+        let (hold, origin) = (Hold::default(), Origin::Course);
+        Fact::Asked { id: AskId(ask), ask: Ask::Model(request.clone()), hold, origin }
+    }
+
+    /// Asks, and tries to reserve.
+    fn reserve(pool: &TokenPool, ask: u32, tokens: u64, max_tokens: u32) -> Option<Reserved> {
+        let request = request(tokens, max_tokens);
+        pool.apply(&key(ask).contract, &asked(ask, &request));
+        pool.try_reserve(&key(ask), &request)
+    }
+
+    fn answer(pool: &TokenPool, ask: u32, answer: Answer, cost: Cost) {
+        pool.apply(&key(ask).contract, &Fact::Answered { id: AskId(ask), answer, cost });
+    }
+
+    #[test]
+    fn a_request_gets_what_it_wants_or_an_ordinary_turn_or_waits_while_another_is_under_way() {
+        let pool = pool(10_000);
+        assert_eq!(reserve(&pool, 1, 1_000, 4_000), Some(Reserved::Tokens(4_000)));
+        assert_eq!(reserve(&pool, 2, 1_000, 4_000), Some(Reserved::Tokens(4_000)));
+        assert_eq!(reserve(&pool, 3, 100, 4_000), None, "nothing is left, but the others may return some");
+        let why = TextRef { hash: Hash([0; 32]), bytes: 9, kind: TextKind::Error };
+        answer(&pool, 1, Answer::Failed(why), Cost::Known(Msat::ZERO));
+        assert_eq!(pool.try_reserve(&key(3), &request(100, 4_000)), Some(Reserved::Tokens(4_000)));
+    }
+
+    #[test]
+    fn a_lost_call_has_used_all_that_was_reserved_and_a_refused_one_nothing() {
+        let pool = pool(10_000);
+        assert_eq!(reserve(&pool, 1, 1_000, 8_000), Some(Reserved::Tokens(8_000)));
+        answer(&pool, 1, Answer::Lost, Cost::Unknown);
+        assert_eq!(reserve(&pool, 2, 500, 8_000), Some(Reserved::Tokens(500)), "what is left is enough for a reply");
+        answer(&pool, 2, Answer::Lost, Cost::Known(Msat::ZERO));
+        assert_eq!(reserve(&pool, 3, 800, 8_000), Some(Reserved::Exhausted { left: 0 }));
+    }
+}
