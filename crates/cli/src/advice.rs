@@ -8,7 +8,7 @@ use guildhall::{Ended, HallError, Lack};
 
 use crate::amount::{Money, both};
 use crate::commands::stop::late;
-use crate::live::{ended_as, ending};
+use crate::live::HowEnded;
 use crate::print::{BAD, WARN, note, say_in, tame};
 
 /// The longest reason of a model failure that is shown, in characters.
@@ -39,7 +39,7 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
         let amount = both(ended.late, &ended.setup.staffing.rate);
         say_in(WARN, &late(id, &ended.setup.brief.path, &amount));
     }
-    let what = ending(ended.report.outcome, ended.out_of_tokens);
+    let what = HowEnded::of(&ended.report, ended.out_of_tokens);
     match ended.report.outcome {
         Outcome::Done if ended.undone > 0 => {
             let tasks =
@@ -47,7 +47,6 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
             say_in(WARN, &format!("{tasks} not done. To see what each agent did, run: guildhall show {id}"));
         }
         Outcome::Done if Lack::of(&ended.report).is_some() => {
-            let what = ended_as(ended.report.outcome, Lack::of(&ended.report), ended.out_of_tokens);
             say_in(WARN, &format!("{what}. To see what each agent did, run: guildhall show {id}"));
         }
         Outcome::Done => {

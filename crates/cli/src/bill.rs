@@ -14,7 +14,7 @@ use guildhall::{Bill, Charges, DatedRate, EarnedFee, Line, Overrun};
 pub(crate) use self::json::BillJson;
 use self::table::{Column, Table};
 use crate::amount::{Money, at_rate, both, sats, sum};
-use crate::live::ended_as;
+use crate::live::HowEnded;
 use crate::print::tame;
 use crate::screen::cut;
 use crate::world::REHEARSAL;
@@ -167,7 +167,8 @@ impl Sheet<'_> {
 
     fn state(&self, line: &Line) -> String {
         let out_of_tokens = self.out_of_tokens.filter(|_| line.contract.level() == 0);
-        line.outcome.map_or_else(|| "not ended".to_owned(), |outcome| ended_as(outcome, line.lack, out_of_tokens))
+        let ended = |outcome| HowEnded { outcome, lack: line.lack, cut: line.cut, out_of_tokens }.to_string();
+        line.outcome.map_or_else(|| "not ended".to_owned(), ended)
     }
 
     /// Adds the lines about a contract that its row has no room for.

@@ -11,15 +11,16 @@ use guildhall::kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Inherit, Millis, Mode, Msat, Offer, Origin,
     Outcome, Path, PayeeName, Report, Said, Sender, Stimulus, Stored, TextRef,
 };
-use guildhall::{Charges, Hall, Lack, Tasks, TokenLimit, UsageWarnings};
+use guildhall::{Charges, Hall, Tasks, TokenLimit, UsageWarnings};
 
 use crate::amount::{Money, sats, sum};
 use crate::bill::charges;
 use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
 use crate::screen::{self, Level, cut, width};
+use crate::talk::Parts;
 
-pub(crate) use self::words::{ended_as, ending, style_of};
+pub(crate) use self::words::{HowEnded, ending};
 
 /// The most of a text that a line shows, in characters.
 const SHOWN_CHARS_MAX: usize = 100;
@@ -70,6 +71,7 @@ struct Known {
     reports: usize,
     /// Whether it works through a list of tasks, without a model.
     is_list: bool,
+    parts: Parts,
 }
 
 /// An ask that has no answer yet.
@@ -188,6 +190,7 @@ impl Live {
             let warning = tame(&format!("warning: {warning}"), 4 * SHOWN_CHARS_MAX);
             self.lines.push((contract.clone(), format!("{WARN}{warning}{WARN:#}")));
         }
+        self.of(contract).parts.note(&stored.fact);
         self.show_selection(contract, &stored.fact);
         match &stored.fact {
             Fact::Opened(brief) => self.opened(contract, brief, stored.at).await,
@@ -350,7 +353,8 @@ impl Live {
         if !is_hire {
             self.detail(contract, &format!("{what}{holds}"));
         }
-        if matches!(ask, Ask::Model(_)) && contract.level() == 0 {
+        // The rest of a cut reply is printed together with the beginning.
+        if matches!(ask, Ask::Model(_)) && contract.level() == 0 && !self.of(contract).parts.are_continued() {
             screen::ask_shown(AskKey { contract: contract.clone(), ask: id });
         }
         self.asks.insert((contract.clone(), id), Pending { what, hold, is_hire });
@@ -483,10 +487,8 @@ impl Live {
         let (reserved, estimated) = (report.reserved, report.estimated);
         let Known { began, fee, payee, .. } = self.of(contract);
         let (began, fee) = (*began, words::fee(report.fee, *fee, payee.as_ref()));
-        let (style, how) = (
-            style_of(report.outcome, Lack::of(report)),
-            ended_as(report.outcome, Lack::of(report), self.out_of_tokens(contract)),
-        );
+        let how = HowEnded::of(report, self.out_of_tokens(contract));
+        let style = how.style();
         let spent = charges(Charges { used: report.used(), estimated, reserved }, sats);
         let took = words::time(at.0.saturating_sub(began.0));
         let change = match self.level {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use guildhall::kernel::{Answer, Fact, NextSpeaker, Path as ContractPath, Sender, Stored, TextRef};
+use guildhall::kernel::{Answer, CONTINUED_MAX, Cut, Fact, NextSpeaker, Path as ContractPath, Sender, Stored, TextRef};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
@@ -241,20 +241,32 @@ pub(crate) struct Talk {
     /// The number of the newest message that the agent has not read yet.
     unread: Option<u64>,
     /// A reply for the person, unless the next fact sends the reply back to the agent.
-    reply: Option<TextRef>,
+    reply: Option<Shown>,
+    parts: Parts,
     /// The newest reply that the person has seen.
     pub(crate) shown: Option<TextRef>,
 }
 
 impl Talk {
     pub(crate) fn new(lines: Lines) -> Talk {
-        Talk { lines, input: Input::Open, speaker: NextSpeaker::Agent, unread: None, reply: None, shown: None }
+        Talk {
+            lines,
+            input: Input::Open,
+            speaker: NextSpeaker::Agent,
+            unread: None,
+            reply: None,
+            parts: Parts::default(),
+            shown: None,
+        }
     }
 
     /// Takes a fact of the root. Returns the earlier reply if this fact shows that it is for the person.
-    pub(crate) fn take(&mut self, fact: &Fact) -> Option<TextRef> {
+    pub(crate) fn take(&mut self, fact: &Fact) -> Option<Shown> {
         let before = self.reply.take().filter(|_| !matches!(fact, Fact::Nudged(_)));
-        self.reply = final_reply(fact);
+        self.parts.note(fact);
+        // A part of a reply is shown with the rest.
+        let reply = final_reply(fact).filter(|_| !self.parts.are_continued());
+        self.reply = reply.map(|text| Shown { text, cut: is_cut(fact) });
         if let Fact::Heard { from: Sender::Owner { command }, .. } = fact
             && self.unread == Some(*command)
         {
@@ -268,8 +280,8 @@ impl Talk {
         matches!(fact, Fact::Heard { from: Sender::Owner { command }, .. } if self.unread == Some(*command))
     }
 
-    /// Returns the last reply, if no other fact came after it.
-    pub(crate) fn rest(&mut self) -> Option<TextRef> {
+    /// Returns the last reply, if no other fact came after it and it is not continued.
+    pub(crate) fn rest(&mut self) -> Option<Shown> {
         self.reply.take()
     }
 
@@ -342,6 +354,35 @@ pub(crate) enum Next {
 fn final_reply(fact: &Fact) -> Option<TextRef> {
     let Fact::Answered { answer: Answer::Said(said), .. } = fact else { return None };
     said.words.filter(|_| said.calls == 0)
+}
+
+/// A reply for the person.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    pub(crate) text: TextRef,
+    /// Whether the text ends before its own end.
+    pub(crate) cut: bool,
+}
+
+/// Counts the parts of a contract's newest reply, if the reply was cut. A cut reply is continued, but only so often.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Parts(u32);
+
+impl Parts {
+    pub(crate) fn note(&mut self, fact: &Fact) {
+        let Fact::Answered { answer: Answer::Said(said), .. } = fact else { return };
+        let is_part = said.calls == 0 && said.words.is_some() && said.cut == Some(Cut::MaxTokens);
+        self.0 = if is_part && self.0 <= CONTINUED_MAX { self.0 + 1 } else { 0 };
+    }
+
+    /// Whether the newest reply was cut and is continued.
+    pub(crate) fn are_continued(self) -> bool {
+        (1..=CONTINUED_MAX).contains(&self.0)
+    }
+}
+
+fn is_cut(fact: &Fact) -> bool {
+    matches!(fact, Fact::Answered { answer: Answer::Said(said), .. } if said.cut.is_some())
 }
 
 /// Whether a fact is a reply of the root without calls. The person sees the whole reply.

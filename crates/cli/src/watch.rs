@@ -26,7 +26,7 @@ use crate::print::{NotWritten, WARN, out_answer, out_reply, rule, say, say_in, t
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
-use crate::talk::{Command, HELP, Next, Talk, Typed, is_for_person};
+use crate::talk::{Command, HELP, Next, Shown, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
 
 /// The message about a line that is too long to be sent.
@@ -302,13 +302,16 @@ impl Work {
     }
 
     /// Prints a reply of the agent to the person.
-    async fn print_reply(&mut self, text: Option<TextRef>) -> Result<(), Failure> {
-        let (Some(of), Some(talk)) = (text, &mut self.talk) else { return Ok(()) };
+    async fn print_reply(&mut self, reply: Option<Shown>) -> Result<(), Failure> {
+        let (Some(Shown { text, cut }), Some(talk)) = (reply, &mut self.talk) else { return Ok(()) };
         if self.args.output.output == Output::Text {
-            let bytes = self.hall.journal().text(of.hash).await?.unwrap_or_default();
+            let bytes = self.hall.journal().text(text.hash).await?.unwrap_or_default();
             let written = out_reply(&String::from_utf8_lossy(&bytes));
             self.write_error = self.write_error.take().or(written.err());
-            talk.shown = Some(of);
+            talk.shown = Some(text);
+            if cut {
+                say_in(WARN, "this reply is cut: the agent could not finish it");
+            }
         }
         Ok(())
     }

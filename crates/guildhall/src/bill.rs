@@ -86,6 +86,8 @@ pub struct Line {
     pub outcome: Option<Outcome>,
     /// What the report of a contract that is done lacks.
     pub lack: Option<Lack>,
+    /// Whether the report ends before its own end.
+    pub cut: bool,
 }
 
 /// What an agent has earned.
@@ -299,6 +301,7 @@ impl Line {
             implausible: None,
             outcome: None,
             lack: None,
+            cut: false,
         }
     }
 
@@ -339,6 +342,7 @@ impl Line {
         self.fee = report.fee;
         self.outcome = Some(report.outcome);
         self.lack = Lack::of(report);
+        self.cut = report.cut;
     }
 
     fn charge(&mut self, charges: Charges) {

@@ -128,6 +128,7 @@ mod tests {
             implausible: None,
             outcome: None,
             lack: None,
+            cut: false,
         };
         let lines = vec![line(None), line(Some("rehearsal")), line(Some("rehearsal"))];
         let Usage { input, output, .. } = usage(&Bill { lines });

@@ -59,6 +59,8 @@ struct LineJson<'a> {
     overruns: Vec<OverrunJson>,
     outcome: Option<Outcome>,
     lack: Option<Lack>,
+    /// Whether the report ends before its own end.
+    cut: bool,
 }
 
 #[derive(Serialize)]
@@ -156,6 +158,7 @@ impl Sheet<'_> {
             overruns: overruns.collect(),
             outcome: line.outcome,
             lack: line.lack,
+            cut: line.cut,
         }
     }
 

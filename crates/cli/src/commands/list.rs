@@ -5,7 +5,7 @@ use std::time::Duration;
 use anstyle::Style;
 use guildhall::kernel::{Msat, SessionKind};
 use guildhall::local::{JournalError, UnixMs, unix_now};
-use guildhall::{Charges, HallError, Lack, REHEARSAL_LABEL, Unreadable, View};
+use guildhall::{Charges, HallError, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
 
 use crate::amount::{Money, sats};
@@ -13,7 +13,7 @@ use crate::args::{LsArgs, Output};
 use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
-use crate::live::{ending, style_of};
+use crate::live::{HowEnded, ending};
 use crate::print::{BAD, BOLD, WARN, note, out, say_in, tame};
 use crate::screen::{cut, stdout_columns, width, wrap};
 use crate::world::{REHEARSAL, World};
@@ -106,7 +106,7 @@ impl<'a> Row<'a> {
 /// The colour of a state.
 fn style(view: Option<&View>) -> Style {
     match view.map(|view| (&view.report, &view.holder)) {
-        Some((Some(report), _)) => style_of(report.outcome, Lack::of(report)),
+        Some((Some(report), _)) => HowEnded::of(report, None).style(),
         Some((None, Some(_))) => BOLD,
         Some((None, None)) => WARN,
         None => BAD,

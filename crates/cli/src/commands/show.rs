@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use guildhall::kernel::{Brief, Fact, Msat, Path, PaymentHash, Report, SessionKind, Stored};
 use guildhall::local::SessionId;
-use guildhall::{Bill, DatedRate, Hall, Lack, Tasks, View};
+use guildhall::{Bill, DatedRate, Hall, Tasks, View};
 use serde_json::{Value, json};
 
 use crate::amount::{Money, both, sats};
@@ -18,7 +18,7 @@ use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::commands::stop::late;
 use crate::exit::{Exit, Failure};
-use crate::live::{Live, ended_as, name};
+use crate::live::{HowEnded, Live, name};
 use crate::print::{out, out_answer, out_wrapped, tame, tame_lines, warn};
 use crate::screen::stdout_columns;
 use crate::world::World;
@@ -158,7 +158,7 @@ impl<'a> Shown<'a> {
 }
 
 fn ended(report: &Report) -> String {
-    ended_as(report.outcome, Lack::of(report), None)
+    HowEnded::of(report, None).to_string()
 }
 
 /// A text of the journal. `None` if it can't be read: the list of unreadable texts names it.

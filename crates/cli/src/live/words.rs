@@ -1,9 +1,10 @@
 //! Describes states, outcomes and calls for people.
 
+use std::fmt;
 use std::time::Duration;
 
 use anstyle::Style;
-use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Outcome, PayeeName};
+use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Outcome, PayeeName, Report};
 use guildhall::{Charges, Lack};
 use serde_json::Value;
 
@@ -158,23 +159,43 @@ pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
     }
 }
 
-/// Describes how a contract ended and what its report lacks.
-pub(crate) fn ended_as(outcome: Outcome, lack: Option<Lack>, out_of_tokens: Option<u64>) -> String {
-    let lack = match lack {
-        None => "",
-        Some(Lack::Acceptance) => ", but its report is not accepted",
-        Some(Lack::Hire) => ", but it hired nobody although its file requires a hire",
-        Some(Lack::PromisedHire) => ", but a hire that it announced was not made",
-    };
-    format!("{}{lack}", ending(outcome, out_of_tokens))
+/// How a contract ended, and what its report lacks.
+#[derive(Clone, Copy)]
+pub(crate) struct HowEnded {
+    pub(crate) outcome: Outcome,
+    pub(crate) lack: Option<Lack>,
+    /// Whether the report ends before its own end.
+    pub(crate) cut: bool,
+    /// The token limit, if that limit ended the contract.
+    pub(crate) out_of_tokens: Option<u64>,
 }
 
-/// Returns the colour of an outcome.
-pub(crate) fn style_of(outcome: Outcome, lack: Option<Lack>) -> Style {
-    match (outcome, lack) {
-        (Outcome::Done, None) => GOOD,
-        (Outcome::Done, Some(_)) | (Outcome::Exhausted(_) | Outcome::Cancelled, _) => WARN,
-        (Outcome::Failed, _) => BAD,
+impl HowEnded {
+    pub(crate) fn of(report: &Report, out_of_tokens: Option<u64>) -> HowEnded {
+        HowEnded { outcome: report.outcome, lack: Lack::of(report), cut: report.cut, out_of_tokens }
+    }
+
+    /// Returns the colour of an outcome.
+    pub(crate) fn style(self) -> Style {
+        match (self.outcome, self.lack) {
+            (Outcome::Done, None) => GOOD,
+            (Outcome::Done, Some(_)) | (Outcome::Exhausted(_) | Outcome::Cancelled, _) => WARN,
+            (Outcome::Failed, _) => BAD,
+        }
+    }
+}
+
+impl fmt::Display for HowEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HowEnded { outcome, lack, cut, out_of_tokens } = *self;
+        let lack = match lack {
+            None => "",
+            Some(Lack::Acceptance) => ", but its report is not accepted",
+            Some(Lack::Hire) => ", but it hired nobody although its file requires a hire",
+            Some(Lack::PromisedHire) => ", but a hire that it announced was not made",
+        };
+        let cut = if cut && outcome != Outcome::Exhausted(Limit::Length) { ", its report is cut" } else { "" };
+        write!(f, "{}{lack}{cut}", ending(outcome, out_of_tokens))
     }
 }
 

@@ -10,6 +10,7 @@ mod chat;
 mod control;
 mod correct;
 mod crew;
+mod cut;
 mod delegation;
 mod demo;
 mod editing;
