@@ -67,7 +67,7 @@ export function statusLine(contract: TreeContract, spent: number, report: string
     case 'done':
       return contract.report?.accepted === false ? `not accepted, ${satsUp(spent)} sat spent` : `reported, ${satsUp(spent)} sat spent`;
     case 'ran_dry':
-      return `${ranOut(contract)} at ${satsUp(spent)} sat`;
+      return `${ranOut(contract)} at ${satsUp(spent)} sat${isCut(contract) ? ', report cut' : ''}`;
     case 'failed':
       return report === null || report.trim() === '' ? 'failed' : `failed: ${firstWords(report.replace(FROM_PROVIDER, '').replace(ADVICE, ''))}`;
     case 'cancelled':
@@ -96,6 +96,12 @@ const RAN_OUT: Readonly<Record<Limit, string>> = {
   asked: 'wrapped up',
   length: 'report cut',
 };
+
+/** Whether the report ends before its own end, and the limit does not say so. */
+function isCut({ report }: TreeContract): boolean {
+  const outcome = report?.outcome;
+  return report?.cut === true && !(typeof outcome === 'object' && outcome.exhausted === 'length');
+}
 
 function ranOut(contract: TreeContract): string {
   const outcome = contract.report?.outcome;

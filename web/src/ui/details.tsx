@@ -103,6 +103,7 @@ export function Details(props: Props) {
           <span dir="auto">{agent.reason}</span>
         </p>
       )}
+      {agent.contract === null && agent.look === 'waits' && <Waiting {...props} agent={agent} />}
       {agent.contract !== null && <Body {...props} agent={agent} contract={agent.contract} />}
     </div>
   );
@@ -125,6 +126,22 @@ function Purse({ money }: { money: NonNullable<AgentView['money']> }) {
         {sats(money.held)} held for calls and hires, {sats(money.available)} free
       </p>
     </section>
+  );
+}
+
+/** A hire that waits for money: it has no contract that could be told anything yet. */
+function Waiting({ agent, canOrder, onOrder }: Props & { readonly agent: AgentView }) {
+  return (
+    <>
+      <p>This hire begins when other work returns enough money, or when its hirer gets more.</p>
+      {canOrder && (
+        <div class="orders" role="group" aria-label={`Orders for ${isolated(agent.name)}`}>
+          <button type="button" class="small danger" onClick={() => onOrder('stop', agent.id)}>
+            Stop
+          </button>
+        </div>
+      )}
+    </>
   );
 }
 
@@ -157,6 +174,7 @@ function Body({ api, session, agent, agents, contract, facts, version, canOrder,
         <section aria-label="Report">
           <h3>{contract.state === 'cancelled' ? 'What it had when it was cancelled' : 'Report'}</h3>
           {!contract.report.accepted && contract.state === 'done' && <p class="small-text look-ran_dry">A check of this report failed.</p>}
+          {contract.report.cut && <p class="small-text look-ran_dry">This text ends before its own end.</p>}
           <TextOf key={contract.report.text.hash} api={api} session={session} text={contract.report.text} excerpt={excerpt(contract.report.text)} />
         </section>
       )}

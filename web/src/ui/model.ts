@@ -1,10 +1,10 @@
 // The rows of the 2D view, made from the state at the cursor. A row of a contract that did not change is the same object as
 // before, so that a list of 10,000 is cheap to bring up to date.
 import type { Look } from '../looks';
-import { isolated, listed, waitsWords, type Moment, type SessionLog } from '../log';
+import { firstWords, isolated, listed, waitsWords, type Moment, type SessionLog } from '../log';
 import { satsDown, satsUp } from '../money';
 import type { Zone } from '../stage';
-import type { Amounts, Path, SessionView, TreeContract } from '../wire';
+import type { Amounts, Path, QueuedHire, SessionView, TreeContract } from '../wire';
 import { zonesOf } from '../zones';
 import type { TreeNode } from './rows';
 
@@ -13,7 +13,7 @@ export interface Wanted {
   readonly contract: Path | null;
 }
 
-/** A contract, or a hire that was refused, as lists show it. Names and words are untrusted texts. */
+/** A contract, a hire that waits for money, or a hire that was refused, as lists show it. Names and words are untrusted texts. */
 export interface AgentView extends TreeNode {
   readonly agent: string;
   readonly zone: Zone | null;
@@ -29,7 +29,7 @@ export interface AgentView extends TreeNode {
   readonly isFork: boolean;
   /** Whether it still runs. */
   readonly isLive: boolean;
-  /** `null` for a refused hire. */
+  /** `null` for a hire that waits for money and for a refused one. */
   readonly contract: TreeContract | null;
   /** Why a hire was refused. */
   readonly reason: string | null;
@@ -41,6 +41,7 @@ export class Rows {
   #cast: SessionLog['cast'] | null = null;
   #zones: (agent: string) => Zone = () => 'workshop';
   #known = new WeakMap<TreeContract, { readonly key: string; readonly view: AgentView }>();
+  #queued = new WeakMap<QueuedHire, AgentView>();
 
   constructor(log: SessionLog) {
     this.#log = log;
@@ -52,10 +53,12 @@ export class Rows {
       this.#cast = this.#log.cast;
       this.#zones = zonesOf(this.#log.cast);
       this.#known = new WeakMap();
+      this.#queued = new WeakMap();
     }
     const rows: AgentView[] = [];
     for (const contract of moment.contracts) rows.push(this.#contract(contract, moment, isLive));
-    // Refused hires come last, so that they are listed after the hires of the same contract.
+    // Hires that wait and refused ones come last, so that they are listed after the hires of the same contract.
+    for (const contract of moment.contracts) for (const hire of contract.queued) rows.push(this.#waiting(hire, contract.path));
     for (const path of this.#log.refusers) rows.push(...this.#refused(path, moment.index));
     return rows;
   }
@@ -95,24 +98,29 @@ export class Rows {
     return view;
   }
 
+  /** A hire that has its id and no contract yet. */
+  #waiting(hire: QueuedHire, hirer: Path): AgentView {
+    const known = this.#queued.get(hire);
+    if (known !== undefined) return known;
+    const label = this.#log.excerpt(hire.label);
+    const name = label === null || label.trim() === '' ? hire.agent : firstWords(label);
+    const view = { ...this.#without(hire.path, hirer, hire.agent), name, look: 'waits', status: 'waits for money', isLive: true } as const;
+    this.#queued.set(hire, view);
+    return view;
+  }
+
   #refused(hirer: Path, index: number): AgentView[] {
     return this.#log.refused(hirer, index).map((hire) => ({
-      id: hire.id,
-      hirer,
-      name: hire.agent,
-      agent: hire.agent,
-      zone: this.#zones(hire.agent),
+      ...this.#without(hire.id, hirer, hire.agent),
       look: 'refused',
       status: `refused: ${hire.why}`,
-      spent: 0,
-      spend: '',
-      waitsFor: [],
-      money: null,
-      isFork: false,
-      isLive: false,
-      contract: null,
       reason: hire.why,
     }));
+  }
+
+  /** What all hires without a contract have in common. */
+  #without(id: string, hirer: Path, agent: string) {
+    return { id, hirer, name: agent, agent, zone: this.#zones(agent), spent: 0, spend: '', waitsFor: [], money: null, isFork: false, isLive: false, contract: null, reason: null };
   }
 }
 

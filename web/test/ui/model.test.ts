@@ -55,3 +55,26 @@ test('a_contract_that_did_not_change_is_the_same_row', () => {
   expect(after[1]).toBe(before[1]);
   expect(after.at(-1)).toMatchObject({ id: '1.2!1', hirer: '1.2', look: 'refused', name: 'helper', reason: 'can’t hire itself' });
 });
+
+test('a_hire_that_waits_for_money_has_a_row_from_the_start_which_it_keeps_when_it_begins', () => {
+  const script = new Script().cast('worker').open('1').hire('1.1');
+  const offer = { agent: 'worker', task: script.text('Look.', 'task'), inherit: 'fresh' };
+  script.fact('1', { queued: { origin: { call: { reply: 1, index: 0 } }, ordinal: 2, offer, context: 'fresh' } });
+  const log = logOf(script.events);
+  const rows = new Rows(log);
+  const waiting = rows.at(log.newest(), true).find((row) => row.id === '1.2');
+  expect(waiting).toMatchObject({ hirer: '1', look: 'waits', status: 'waits for money', isLive: true, contract: null, reason: null });
+  expect(rows.at(log.newest(), true).find((row) => row.id === '1.2')).toBe(waiting);
+  const before = script.events.length;
+  script.hire('1.2');
+  for (const event of script.events.slice(before)) log.add(event);
+  expect(rows.at(log.newest(), true).filter((row) => row.id === '1.2').map((row) => row.status)).toEqual(['works']);
+});
+
+test('a_cut_report_says_so', () => {
+  const script = new Script().open('1').hire('1.1');
+  script.fact('1.1', { closing: { exhausted: 'purse' } }).fact('1.1', { closed: { ...script.report('half a sen'), outcome: { exhausted: 'purse' }, cut: true } });
+  const log = logOf(script.events);
+  const row = new Rows(log).at(log.newest(), true).find((row) => row.id === '1.1');
+  expect(row?.status).toMatch(/^ran dry at .* sat, report cut$/u);
+});
