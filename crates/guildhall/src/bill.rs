@@ -10,7 +10,7 @@ use guildhall_laws::Checker;
 use serde::Serialize;
 
 use crate::setup::Staffing;
-use crate::usage_warnings::UsageWarning;
+use crate::usage_warnings::{InputAboveHold, UsageWarning};
 
 /// The costs of contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +82,8 @@ pub struct Line {
     pub overruns: Vec<Overrun>,
     /// The first usage report of its calls that can't be right. Such calls are charged by size.
     pub implausible: Option<ImplausibleUsage>,
+    /// The first of its requests that had more input than it held.
+    pub above_hold: Option<InputAboveHold>,
     /// The outcome of the contract, if it has ended.
     pub outcome: Option<Outcome>,
     /// What the report of a contract that is done lacks.
@@ -154,7 +156,7 @@ impl Bill {
         credits: &Credits,
     ) -> Bill {
         let mut lines: BTreeMap<&Path, Line> = BTreeMap::new();
-        let mut holds: BTreeMap<(&Path, AskId), Msat> = BTreeMap::new();
+        let mut holds: BTreeMap<(&Path, AskId), (Msat, &Ask)> = BTreeMap::new();
         for Stored { contract, fact, .. } in
             facts.iter().filter(|stored| root.is_none_or(|root| stored.contract.top() == *root))
         {
@@ -165,11 +167,12 @@ impl Bill {
             }
             let Some(line) = lines.get_mut(contract) else { continue };
             match fact {
-                Fact::Asked { id, ask: Ask::Model(_) | Ask::Tool(_) | Ask::Check(_), hold, .. } => {
-                    holds.insert((contract, *id), hold.money);
+                Fact::Asked { id, ask: ask @ (Ask::Model(_) | Ask::Tool(_) | Ask::Check(_)), hold, .. } => {
+                    holds.insert((contract, *id), (hold.money, ask));
                 }
                 Fact::Answered { id, answer, cost } => {
-                    if let Some(hold) = holds.remove(&(contract, *id)) {
+                    if let Some((hold, ask)) = holds.remove(&(contract, *id)) {
+                        line.note_input(ask, answer);
                         let key = AskKey { contract: contract.clone(), ask: *id };
                         line.answered(*id, answer, *cost, hold, credits.get(&key).copied());
                     }
@@ -188,7 +191,7 @@ impl Bill {
                 | Fact::Closing(_) => {}
             }
         }
-        for ((contract, ask), held) in holds {
+        for ((contract, ask), (held, _)) in holds {
             if let Some(line) = lines.get_mut(contract).filter(|_| held > Msat::ZERO) {
                 line.under_way.push((ask, held));
             }
@@ -227,12 +230,20 @@ impl Bill {
         self.lines.iter().flat_map(|line| &line.overruns).fold(Msat::ZERO, |all, overrun| sum(all, overrun.excess))
     }
 
-    /// Returns a warning about each provider whose usage reports can't be right.
+    /// Returns a warning about each provider whose usage reports can't be right, and about each model with more input than was
+    /// held.
     pub fn usage_warnings(&self) -> Vec<UsageWarning> {
-        let warning = |line: &Line| Some(UsageWarning::new(line.model.as_deref()?, line.implausible?));
+        let warnings = |line: &Line| {
+            let model = line.model.clone();
+            let too_few =
+                line.implausible.zip(model.as_deref()).map(|(usage, model)| UsageWarning::too_few(model, usage));
+            let above =
+                line.above_hold.zip(model.as_deref()).map(|(input, model)| UsageWarning::above_hold(model, input));
+            [too_few, above].into_iter().flatten()
+        };
         let mut named = BTreeSet::new();
-        let all = self.lines.iter().filter_map(warning);
-        all.filter(|warning| named.insert(warning.provider.clone())).collect()
+        let all = self.lines.iter().flat_map(warnings);
+        all.filter(|warning| named.insert(warning.subject().to_owned())).collect()
     }
 
     /// Returns the calls that may or may not have been billed, with the amount reserved for each.
@@ -299,9 +310,16 @@ impl Line {
             under_way: Vec::new(),
             overruns: Vec::new(),
             implausible: None,
+            above_hold: None,
             outcome: None,
             lack: None,
             cut: false,
+        }
+    }
+
+    fn note_input(&mut self, ask: &Ask, answer: &Answer) {
+        if let (Ask::Model(request), Answer::Said(said)) = (ask, answer) {
+            self.above_hold = self.above_hold.or_else(|| InputAboveHold::of(said, request.tokens));
         }
     }
 

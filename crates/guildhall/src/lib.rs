@@ -122,7 +122,7 @@ pub use tree::{
     TreeRoot, Waits,
 };
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
-pub use usage_warnings::{UsageWarning, UsageWarnings};
+pub use usage_warnings::{InputAboveHold, UsageWarning, UsageWarnings};
 pub use verification::{Checked, Findings};
 
 pub use guildhall_agent::roster::{self, Roster};

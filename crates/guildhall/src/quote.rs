@@ -126,6 +126,7 @@ mod tests {
             under_way: Vec::new(),
             overruns: Vec::new(),
             implausible: None,
+            above_hold: None,
             outcome: None,
             lack: None,
             cut: false,

@@ -1,38 +1,87 @@
-//! Warnings about providers whose usage reports can't be right: far too few tokens for the bytes that were sent or received. Such
-//! calls are charged by size. The warnings are computed from stored facts, so that a resume does not repeat or forget any.
+//! Warnings about usage reports: far too few tokens for the bytes that were sent or received, so that the call is charged by size, or
+//! more input than the request held. The warnings are computed from stored facts, so that a resume does not repeat or forget any.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use guildhall_kernel::{Brief, Fact, ImplausibleUsage, Path, Stored};
+use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, ImplausibleUsage, Path, Said, Stored};
 use guildhall_local::{Journal, SessionId};
 use serde::Serialize;
 
 use crate::hall::HallError;
 use crate::setup::{Staffing, staffings};
 
-/// A provider's first usage report that can't be right.
+/// What is wrong with a usage report of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct UsageWarning {
-    /// The provider.
-    pub provider: String,
-    /// The tokens that it reported.
+#[serde(untagged)]
+pub enum UsageWarning {
+    /// The numbers can't be right.
+    TooFew {
+        /// The provider.
+        provider: String,
+        /// The tokens that it reported.
+        tokens: u64,
+        /// The bytes that it reported them for.
+        bytes: u64,
+    },
+    /// A request had more input than it held, so the model's texts count by their bytes from then on.
+    AboveHold {
+        /// The model, as `PROVIDER/NAME`.
+        model: String,
+        /// The input tokens that its provider reported.
+        tokens: u64,
+        /// The input tokens that the request held.
+        held: u64,
+    },
+}
+
+/// The input of a request that was more than the request held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputAboveHold {
+    /// The input tokens that the provider reported.
     pub tokens: u64,
-    /// The bytes that it reported them for.
-    pub bytes: u64,
+    /// The input tokens that the request held.
+    pub held: u64,
+}
+
+impl InputAboveHold {
+    /// Compares the report of a reply with the input that its request held.
+    pub(crate) fn of(said: &Said, held: u64) -> Option<InputAboveHold> {
+        let tokens = said.used?.input;
+        (tokens > held).then_some(InputAboveHold { tokens, held })
+    }
 }
 
 impl UsageWarning {
-    pub(crate) fn new(model: &str, ImplausibleUsage { tokens, bytes }: ImplausibleUsage) -> UsageWarning {
-        UsageWarning { provider: provider(model).to_owned(), tokens, bytes }
+    pub(crate) fn too_few(model: &str, ImplausibleUsage { tokens, bytes }: ImplausibleUsage) -> UsageWarning {
+        UsageWarning::TooFew { provider: provider(model).to_owned(), tokens, bytes }
+    }
+
+    pub(crate) fn above_hold(model: &str, InputAboveHold { tokens, held }: InputAboveHold) -> UsageWarning {
+        UsageWarning::AboveHold { model: model.to_owned(), tokens, held }
+    }
+
+    /// Returns the provider or the model that the warning is about. Each is named once.
+    pub(crate) fn subject(&self) -> &str {
+        match self {
+            UsageWarning::TooFew { provider, .. } => provider,
+            UsageWarning::AboveHold { model, .. } => model,
+        }
     }
 }
 
 impl fmt::Display for UsageWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let UsageWarning { provider, tokens, bytes } = self;
-        let s = if *tokens == 1 { "" } else { "s" };
-        write!(f, "{provider} reports {tokens} token{s} for {}: charged by size", size(*bytes))
+        match self {
+            UsageWarning::TooFew { provider, tokens, bytes } => {
+                let s = if *tokens == 1 { "" } else { "s" };
+                write!(f, "{provider} reports {tokens} token{s} for {}: charged by size", size(*bytes))
+            }
+            UsageWarning::AboveHold { model, tokens, held } => write!(
+                f,
+                "{model} reports {tokens} input tokens where {held} were held: its texts count by their bytes from now on"
+            ),
+        }
     }
 }
 
@@ -59,6 +108,8 @@ pub struct UsageWarnings {
     staffings: BTreeMap<Path, Staffing>,
     /// The model of each contract that has not closed.
     models: BTreeMap<Path, String>,
+    /// The input that each request without an answer holds.
+    held: BTreeMap<(Path, AskId), u64>,
     named: BTreeSet<String>,
 }
 
@@ -68,7 +119,7 @@ impl UsageWarnings {
         Ok(UsageWarnings { staffings: staffings(journal, id).await?, ..UsageWarnings::default() })
     }
 
-    /// Takes a fact. Returns a warning about a provider that was not named before.
+    /// Takes a fact. Returns a warning about a provider or a model that was not named before.
     pub fn note(&mut self, stored: &Stored) -> Option<UsageWarning> {
         let Stored { contract, fact, .. } = stored;
         match fact {
@@ -80,8 +131,11 @@ impl UsageWarnings {
             Fact::Closed(_) => {
                 self.models.remove(contract);
             }
+            Fact::Asked { id, ask: Ask::Model(request), .. } => {
+                self.held.insert((contract.clone(), *id), request.tokens);
+            }
+            Fact::Answered { id, answer, .. } => return self.answered(contract, *id, answer),
             Fact::Asked { .. }
-            | Fact::Answered { .. }
             | Fact::Queued { .. }
             | Fact::Refused { .. }
             | Fact::Raised { .. }
@@ -92,9 +146,16 @@ impl UsageWarnings {
             | Fact::Compacted { .. }
             | Fact::Closing(_) => {}
         }
-        let (_, said) = fact.said()?;
-        let warning = UsageWarning::new(self.models.get(contract)?, said.implausible?);
-        self.named.insert(warning.provider.clone()).then_some(warning)
+        None
+    }
+
+    fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer) -> Option<UsageWarning> {
+        let held = self.held.remove(&(contract.clone(), id))?;
+        let (Answer::Said(said), Some(model)) = (answer, self.models.get(contract)) else { return None };
+        let too_few = || said.implausible.map(|usage| UsageWarning::too_few(model, usage));
+        let above_hold = || InputAboveHold::of(said, held).map(|input| UsageWarning::above_hold(model, input));
+        let warning = too_few().or_else(above_hold)?;
+        self.named.insert(warning.subject().to_owned()).then_some(warning)
     }
 
     fn model_of(&self, brief: &Brief) -> Option<String> {
@@ -110,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_warning_names_the_provider_the_tokens_and_the_size() {
-        let said = |tokens, bytes| UsageWarning::new("acme/m/1", ImplausibleUsage { tokens, bytes }).to_string();
+        let said = |tokens, bytes| UsageWarning::too_few("acme/m/1", ImplausibleUsage { tokens, bytes }).to_string();
         assert_eq!(said(0, 12_000), "acme reports 0 tokens for 12 KB: charged by size");
         assert_eq!(said(1, 999), "acme reports 1 token for 999 bytes: charged by size");
         assert_eq!(said(40_000, 1_000_001), "acme reports 40000 tokens for 2 MB: charged by size");

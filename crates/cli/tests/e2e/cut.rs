@@ -12,6 +12,7 @@ fn cut(text: &Value) -> Value {
 }
 
 /// The nth reply of the only agent.
+#[allow(clippy::needless_pass_by_value, reason = "the tests write rules as temporary values")]
 fn nth(nth: u64, then: Value) -> Value {
     json!({"when": {"nth": nth}, "then": then})
 }

@@ -193,3 +193,31 @@ fn absurd_and_falling_numbers_beside_a_zero_are_charged_and_break_nothing() {
         }
     }
 }
+
+#[test]
+fn input_above_what_was_held_is_told_once_and_texts_count_by_their_bytes_from_then_on() {
+    for wire in WIRES {
+        // A text of 3,000 bytes that the provider counts as 20 tokens, and a request that it counts as more than was held.
+        let mut long = reads(&["notes.txt"]);
+        long["reply"]["text"] = json!("Tuesday. ".repeat(330));
+        let mut above = long.clone();
+        long["reply"]["usage"] = json!({"input": 1_000, "output": 190});
+        above["reply"]["usage"] = json!({"input": 90_000, "output": 190});
+        let at = |nth: u64, then: &Value| json!({"when": {"nth": nth}, "then": then});
+        let rules = json!([at(1, &long), at(2, &above), at(3, &long), at(4, &above), {"then": says("On Tuesday.")}]);
+        let house = House::new(wire, &rules);
+        let ended = house.guildhall(&["run", "When?", "--yes", "--budget", "5000sat", "--allow-overrun"]).expect(0);
+        let words = "input tokens where ";
+        let told = |text: &str| text.lines().filter(|line| line.contains(words)).map(str::to_owned).collect::<Vec<_>>();
+        let lines = told(&ended.stderr);
+        assert_eq!(lines.len(), 2, "once in the run, once in the bill: {}", ended.stderr);
+        assert!(lines[0].starts_with("warning: ") && lines[0].ends_with("its texts count by their bytes from now on"));
+        let id = house.show("last")["session"].as_str().unwrap().to_owned();
+        let held: Vec<u64> = (house.root_facts(&id).iter())
+            .filter_map(|fact| serde_json::from_str::<Value>(fact).ok()?["asked"]["ask"]["model"]["tokens"].as_u64())
+            .collect();
+        let grown = |at: usize| held[at] - [1_000, 90_000][(at - 1) % 2];
+        assert!(grown(1) < 1_500 && grown(3) > 3_000, "{wire:?}: {held:?}");
+        house.guildhall(&["verify"]).expect(0);
+    }
+}
