@@ -132,6 +132,8 @@ pub struct Outcomes {
     pub bill: u64,
     /// The time from the first call to the root's report.
     pub time: u64,
+    /// The number of hires that waited for money.
+    pub waited: usize,
     /// The number of draws.
     pub draws: usize,
     /// The number of draws that were refused.
@@ -312,9 +314,9 @@ impl<'a> Office<'a> {
                         self.later(DELIVERY, Event::Input(key.contract, Input::Answer { id: key.ask, answer, cost }));
                     }
                 }
+                Fact::Queued { .. } => self.outcomes.waited += 1,
                 Fact::Opened(_)
                 | Fact::Answered { .. }
-                | Fact::Queued { .. }
                 | Fact::Raised { .. }
                 | Fact::Heard { .. }
                 | Fact::Waiting { .. }
