@@ -153,7 +153,7 @@ impl Hall {
     }
 
     /// Returns the hirer of a hire that waits for money and has no contract yet.
-    async fn hirer_of_queued(&self, id: &SessionId, hire: &Path) -> Result<Option<Path>, HallError> {
+    pub(crate) async fn hirer_of_queued(&self, id: &SessionId, hire: &Path) -> Result<Option<Path>, HallError> {
         let Some(hirer) = hire.hirer() else { return Ok(None) };
         let facts = self.journal().contract_facts(id, &hirer).await?;
         let waits = facts.iter().rev().find_map(|stored| match &stored.fact {

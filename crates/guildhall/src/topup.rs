@@ -21,6 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub enum ToppedUp {
     /// The contract has the money.
     Given,
+    /// The hire waits for money and has not begun. The money is its hirer's, which begins it as soon as that is enough.
+    HasHirer(Path),
     /// The contract takes no more money. The money stays with this contract, the last one on the way that could take it.
     StaysWith(Path),
     /// No contract took the money: the root has closed, or the session's free money was used in the meantime. The money stays in
@@ -48,15 +50,22 @@ enum TopUpStep {
 impl Hall {
     /// Gives a contract at work more money, and returns which contract has the money, if a process runs the session.
     pub async fn top_up(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
-        let number = self.order(id, to, Instruction::Money(money)).await?.number;
-        self.place_of(id, to, number).await
+        self.give(id, to, Instruction::Money(money)).await
     }
 
     /// Gives a contract at work more of the session's free money, and returns which contract has the money, if a process runs the
     /// session.
     pub async fn grant_more(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
-        let number = self.order(id, to, Instruction::Grant(money)).await?.number;
-        self.place_of(id, to, number).await
+        self.give(id, to, Instruction::Grant(money)).await
+    }
+
+    async fn give(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<ToppedUp, HallError> {
+        let hirer = self.hirer_of_queued(id, to).await?;
+        let number = self.order(id, to, what).await?.number;
+        Ok(match self.place_of(id, to, number).await? {
+            ToppedUp::StaysWith(with) if Some(&with) == hirer.as_ref() => ToppedUp::HasHirer(with),
+            other => other,
+        })
     }
 
     /// Waits a short time until the money of a top-up has its place.

@@ -52,6 +52,9 @@ pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failur
     let amount = both(money, hall.models().rate());
     match topped_up {
         ToppedUp::Given => note(&format!("contract {to} of session {id} has {amount} more")),
+        ToppedUp::HasHirer(hirer) => note(&format!(
+            "contract {to} of session {id} waits for money and has not started: its hirer, contract {hirer}, has {amount} more"
+        )),
         ToppedUp::StaysWith(with) => {
             let why = format!("contract {to} of session {id} takes no more money");
             say_in(WARN, &format!("{why}: {amount} stay with contract {with}"));

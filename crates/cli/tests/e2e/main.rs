@@ -54,6 +54,7 @@ mod transcripts;
 mod transcripts_files;
 mod trees;
 mod usage;
+mod waits_for_money;
 mod wallet;
 mod wallet_failures;
 mod wallet_screens;
