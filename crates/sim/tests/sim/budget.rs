@@ -123,6 +123,23 @@ fn a_greedy_hire_starves_nobody() {
     }
 }
 
+/// The default budget of one dollar, and prices per million tokens: $1 and $5 like `haiku`, $3 and $15 like `sonnet`.
+#[test]
+fn a_hundred_leaves_and_eleven_hirers_finish_at_the_default_dollar() {
+    let sonnet =
+        Prices { held_input: msat(3_750_000), billed_input: msat(3_000_000), output: msat(15_000_000), ..PRICES };
+    let work = Work::even(2, 10, 1, 75);
+    for prices in [PRICES, sonnet] {
+        for permits in PERMITS {
+            let (free, outcomes) =
+                (run(&work, prices, PLENTY, permits, 1), run(&work, prices, msat(1_000_000), permits, 1));
+            let seen = (outcomes.leaves.len(), outcomes.hirers, outcomes.poor_hirers, outcomes.refused_hires);
+            assert_eq!(seen, (100, 11, 0, 0), "{permits} at once: {outcomes:?}");
+            assert!(permits != 5 || outcomes.time <= 2 * free.time, "{} of {}: {outcomes:?}", outcomes.time, free.time);
+        }
+    }
+}
+
 /// Trees of unequal work: 1 to 3 levels, 2 to 12 hires, leaves of 1 to 20 turns of 60 to 4,000 tokens.
 fn random_tree(chance: &mut Chance, levels: u32) -> Work {
     if levels == 0 {
