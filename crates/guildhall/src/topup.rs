@@ -62,9 +62,10 @@ impl Hall {
     async fn give(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<ToppedUp, HallError> {
         let hirer = self.hirer_of_queued(id, to).await?;
         let number = self.order(id, to, what).await?.number;
-        Ok(match self.place_of(id, to, number).await? {
-            ToppedUp::StaysWith(with) if Some(&with) == hirer.as_ref() => ToppedUp::HasHirer(with),
-            other => other,
+        let place = self.place_of(id, to, number).await?;
+        Ok(match (hirer, &place) {
+            (Some(hirer), ToppedUp::StaysWith(with)) if hirer == *with => ToppedUp::HasHirer(hirer),
+            _ => place,
         })
     }
 
