@@ -115,6 +115,7 @@ impl Redactor {
             reply.raw = Value::Null;
         }
         reply.words = reply.words.map(|words| self.clean(&words).into_owned());
+        reply.part = reply.part.map(|part| self.clean(&part).into_owned());
         for call in &mut reply.calls {
             renamed.call(call);
             match &mut call.arguments {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CONTINUED_MAX, CallRef, Context, Cut, Fact, Inherit, Mode,
-    Offer, Origin, Path, Pause, Refusal, Report, Said, Sender, Stimulus, TextRef,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CallRef, Context, Fact, Inherit, Mode, Offer, Origin,
+    Path, Pause, Refusal, ReplyParts, Report, Said, Sender, Stimulus, TextRef,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +42,7 @@ fn build(facts: &[Fact], texts: &dyn Texts, data: Option<Data>) -> Result<Transc
         builder.is_compacted = at < short_until;
         builder.add(fact, texts)?;
     }
+    builder.ask_for_rest();
     builder.end_turn();
     Ok(builder)
 }
@@ -49,12 +50,15 @@ fn build(facts: &[Fact], texts: &dyn Texts, data: Option<Data>) -> Result<Transc
 /// Returns the parts of the newest reply, if it was cut and the next ordinary reply continues it: the parts that were sent, and
 /// the text so far.
 pub(crate) fn unfinished(facts: &[Fact]) -> Option<Vec<Said>> {
-    let is_part = |said: &&Said| said.calls == 0 && said.cut == Some(Cut::MaxTokens) && said.words.is_some();
-    let replies = facts.iter().rev().filter_map(Fact::said).map(|(_, said)| said);
-    let mut parts: Vec<Said> = replies.take_while(is_part).copied().collect();
-    // A reply is continued so often that the next part is its last. What follows is another reply.
-    parts.truncate(parts.len() % (CONTINUED_MAX as usize + 1));
-    parts.reverse();
+    let (mut parts, mut newest) = (Vec::new(), ReplyParts::default());
+    for fact in facts {
+        newest.note(fact);
+        if !newest.are_continued() {
+            parts.clear();
+        } else if let Some((_, said)) = fact.said() {
+            parts.push(*said);
+        }
+    }
     (!parts.is_empty()).then_some(parts)
 }
 
@@ -115,8 +119,9 @@ struct TranscriptBuilder {
     hires: BTreeMap<u32, (Hire, Origin)>,
     /// The limit of the newest request.
     max_tokens: u32,
-    /// How many parts of the newest reply were cut, in a row.
-    cut: u32,
+    parts: ReplyParts,
+    /// The length of the newest reply, if the next request asks for its rest.
+    cut_at: Option<u32>,
     /// All calls so far: the id that the model gave each, and the tool.
     calls: BTreeMap<CallRef, (String, String)>,
     /// The calls of the newest reply that have no result yet.
@@ -186,6 +191,7 @@ struct Data {
 
 impl TranscriptBuilder {
     fn add(&mut self, fact: &Fact, texts: &dyn Texts) -> Result<(), TextError> {
+        self.parts.note(fact);
         match fact {
             Fact::Opened(brief) => {
                 self.brief = Some(Arc::clone(brief));
@@ -226,6 +232,7 @@ impl TranscriptBuilder {
         match ask {
             // What arrives while the model works is for its next turn.
             Ask::Model(request) => {
+                self.ask_for_rest();
                 self.end_turn();
                 self.max_tokens = request.max_tokens;
             }
@@ -390,21 +397,17 @@ impl TranscriptBuilder {
             data.heard.push(Heard::Reply(Arc::clone(&reply)));
         }
         self.messages.push(Message::Assistant(reply));
-        self.ask_for_rest(said);
+        // A reply can be shorter than was allowed when it was asked for.
+        let tokens = if said.size.tokens == 0 { self.max_tokens } else { said.size.tokens.min(self.max_tokens) };
+        self.cut_at = Some(tokens);
         Ok(())
     }
 
-    /// Asks for the rest of a reply that was cut. A reply is continued only so often.
-    fn ask_for_rest(&mut self, said: &Said) {
-        let is_cut = said.calls == 0 && said.words.is_some() && said.cut == Some(Cut::MaxTokens);
-        if !is_cut || self.cut == CONTINUED_MAX {
-            self.cut = 0;
-            return;
+    /// Asks for the rest of the newest reply, if it was cut and is continued.
+    fn ask_for_rest(&mut self) {
+        if let Some(tokens) = self.cut_at.take().filter(|_| self.parts.are_continued()) {
+            self.add_words(wording::continue_reply(tokens));
         }
-        self.cut += 1;
-        // A reply can be shorter than was allowed when it was asked for.
-        let tokens = if said.size.tokens == 0 { self.max_tokens } else { said.size.tokens.min(self.max_tokens) };
-        self.add_words(wording::continue_reply(tokens));
     }
 
     /// Returns a report as its hirer is shown it. A report that arrives after its call was answered repeats its task.

@@ -284,14 +284,7 @@ pub(crate) const ENDED_BY_PROVIDER: &str = "\n\n[the model's provider ended the 
 
 /// Returns the demand for the rest of a reply that was cut.
 pub(crate) fn continue_reply(tokens: u32) -> String {
-    format!("{CUT_AT} {tokens} tokens. Continue exactly where you stopped.")
-}
-
-const CUT_AT: &str = "Your reply was cut at";
-
-/// Returns whether a text demands the rest of a reply.
-pub(crate) fn is_continue(text: &str) -> bool {
-    text.strip_prefix(CUT_AT).is_some_and(|rest| rest.ends_with(" tokens. Continue exactly where you stopped."))
+    format!("Your reply was cut at {tokens} tokens. Continue exactly where you stopped.")
 }
 
 /// Returns whether a text is the report of a hire.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anstyle::Style;
 use guildhall::kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Inherit, Millis, Mode, Msat, Offer, Origin,
-    Outcome, Path, PayeeName, Report, Said, Sender, Stimulus, Stored, TextRef,
+    Outcome, Path, PayeeName, ReplyParts, Report, Said, Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Tasks, TokenLimit, UsageWarnings};
 
@@ -18,7 +18,6 @@ use crate::bill::charges;
 use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
 use crate::screen::{self, Level, cut, width};
-use crate::talk::Parts;
 
 pub(crate) use self::words::{HowEnded, ending};
 
@@ -71,7 +70,7 @@ struct Known {
     reports: usize,
     /// Whether it works through a list of tasks, without a model.
     is_list: bool,
-    parts: Parts,
+    parts: ReplyParts,
 }
 
 /// An ask that has no answer yet.
@@ -428,7 +427,8 @@ impl Live {
 
     /// Adds a line with the text of a reply. The last reply of a root is its answer, which is printed elsewhere.
     async fn said(&mut self, contract: &Path, said: &Said) {
-        let Some(words) = &said.words else { return };
+        // A part of a reply is shown with the rest.
+        let Some(words) = said.words.as_ref().filter(|_| !self.of(contract).parts.are_continued()) else { return };
         let is_root = contract.level() == 0;
         if is_root {
             screen::end_reply();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use guildhall::kernel::{Answer, CONTINUED_MAX, Cut, Fact, NextSpeaker, Path as ContractPath, Sender, Stored, TextRef};
+use guildhall::kernel::{Answer, Fact, NextSpeaker, Path as ContractPath, ReplyParts, Sender, Stored, TextRef};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
@@ -242,7 +242,7 @@ pub(crate) struct Talk {
     unread: Option<u64>,
     /// A reply for the person, unless the next fact sends the reply back to the agent.
     reply: Option<Shown>,
-    parts: Parts,
+    parts: ReplyParts,
     /// The newest reply that the person has seen.
     pub(crate) shown: Option<TextRef>,
 }
@@ -255,7 +255,7 @@ impl Talk {
             speaker: NextSpeaker::Agent,
             unread: None,
             reply: None,
-            parts: Parts::default(),
+            parts: ReplyParts::default(),
             shown: None,
         }
     }
@@ -362,23 +362,6 @@ pub(crate) struct Shown {
     pub(crate) text: TextRef,
     /// Whether the text ends before its own end.
     pub(crate) cut: bool,
-}
-
-/// Counts the parts of a contract's newest reply, if the reply was cut. A cut reply is continued, but only so often.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Parts(u32);
-
-impl Parts {
-    pub(crate) fn note(&mut self, fact: &Fact) {
-        let Fact::Answered { answer: Answer::Said(said), .. } = fact else { return };
-        let is_part = said.calls == 0 && said.words.is_some() && said.cut == Some(Cut::MaxTokens);
-        self.0 = if is_part && self.0 <= CONTINUED_MAX { self.0 + 1 } else { 0 };
-    }
-
-    /// Whether the newest reply was cut and is continued.
-    pub(crate) fn are_continued(self) -> bool {
-        (1..=CONTINUED_MAX).contains(&self.0)
-    }
 }
 
 fn is_cut(fact: &Fact) -> bool {

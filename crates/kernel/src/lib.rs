@@ -16,6 +16,7 @@ mod name;
 mod open_asks;
 mod path;
 mod refusal;
+mod reply_parts;
 mod report;
 mod session;
 mod session_id;
@@ -41,6 +42,7 @@ pub use name::{AgentName, FieldName, NAME_BYTES_MAX, NameError, PayeeName, Power
 pub use open_asks::{OpenAsks, WaitsFor};
 pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
 pub use refusal::{EXAMPLE_BYTES_MAX, MESSAGE_BYTES_MAX, Refusal, WrongField};
+pub use reply_parts::ReplyParts;
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
 pub use session::{ACCOUNT_FORMAT, Session, SessionCorrupt, SessionError, SessionFact, SessionKind};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};

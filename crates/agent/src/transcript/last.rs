@@ -16,10 +16,6 @@ pub(crate) fn last_messages(
     max_tokens: u32,
 ) -> Result<Vec<Message>, TextError> {
     let mut messages = transcript(facts, texts)?;
-    // The reply that was cut is not continued: the last reply is a reply of its own.
-    if let Some(Message::User(parts)) = messages.last_mut() {
-        parts.retain(|part| !wording::is_continue(part.text()));
-    }
     let last = wording::last_reply(max_tokens, 0);
     let needed = size(&messages) + last.len() as u64;
     let Some(bytes) = room.filter(|room| *room < needed) else {

@@ -146,13 +146,16 @@ fn supported(schema: &Value) -> Value {
 /// Reads a reply whose text should be one JSON object, behind what was written of the object before. In other text it looks for
 /// calls; without calls, the text is the report.
 pub(crate) fn read(reply: Reply, before: &str, tools: &[&str], ids: &mut Ids) -> Reply {
-    let Some(text) = &reply.words else { return reply };
+    let text = reply.words.as_deref().unwrap_or_default();
+    if text.is_empty() && before.is_empty() {
+        return reply;
+    }
     let whole = format!("{before}{text}");
     if reply.stop == Stop::Length && !is_object(&whole) {
         // The object is read when it is whole.
         let report = PartialReport::default().push(&whole);
         let words = Some(report.unwrap_or_else(|| whole.clone()));
-        return Reply { raw: Value::Null, words, part: Some(text.clone()), ..reply };
+        return Reply { raw: Value::Null, words, part: Some(text.to_owned()), ..reply };
     }
     let turn = turn(&whole, tools);
     let calls = turn.calls.into_iter().map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
