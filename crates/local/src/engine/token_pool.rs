@@ -52,18 +52,25 @@ struct State {
     /// What the root was told that it has left, after the tokens were used up.
     left: Option<u64>,
     open: BTreeMap<AskKey, Open>,
+    /// The tokens that open requests may have used or may use.
+    reserved: u64,
+    /// The number of requests that can return tokens.
+    under_way: usize,
 }
 
 /// A request without an answer.
+#[derive(Clone, Copy)]
 struct Open {
-    /// The most tokens that it can use if it is sent as it was stored.
-    most: u64,
+    /// Whether its tokens have a price: then it has used none if it cost nothing.
+    is_priced: bool,
+    /// The tokens that it may have used in an earlier process.
+    earlier: u64,
     place: Place,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It has not been sent.
+    /// This process has not sent it.
     Waits,
     /// It may have been sent. This many tokens are reserved for it.
     Reserved(u64),
@@ -96,15 +103,20 @@ impl TokenPool {
 
     /// Takes a new fact.
     pub(super) fn apply(&self, contract: &Path, fact: &Fact) {
-        self.take(contract, fact, |_| Place::Waits);
+        self.take(contract, fact, |_, _| Place::Waits);
     }
 
-    /// Takes a fact of an earlier process, which may have sent any request that has no answer.
+    /// Takes a fact of an earlier process, which may have sent any request that has no answer, with at most the tokens that were
+    /// left then.
     pub(super) fn apply_stored(&self, contract: &Path, fact: &Fact) {
-        self.take(contract, fact, Place::Reserved);
+        let limit = self.max.tokens;
+        self.take(contract, fact, |request, state| {
+            let most = request.tokens.saturating_add(request.max_tokens.into());
+            Place::Reserved(most.min(limit.saturating_sub(state.used).saturating_sub(state.reserved)))
+        });
     }
 
-    fn take(&self, contract: &Path, fact: &Fact, place: fn(u64) -> Place) {
+    fn take(&self, contract: &Path, fact: &Fact, place: impl FnOnce(&Request, &State) -> Place) {
         if !self.counts(contract) {
             return;
         }
@@ -113,9 +125,10 @@ impl TokenPool {
             (state.left, state.kept) = (Some(*left), *left);
         }
         let key = |ask| AskKey { contract: contract.clone(), ask };
-        if let Some((id, Ask::Model(request))) = fact.asked() {
-            let most = request.tokens.saturating_add(request.max_tokens.into());
-            self.state().open.insert(key(id), Open { most, place: place(most) });
+        if let Fact::Asked { id, ask: Ask::Model(request), hold, .. } = fact {
+            let mut state = self.state();
+            let place = place(request, &state);
+            state.put(key(*id), Open { is_priced: hold.money > Msat::ZERO, earlier: 0, place });
         } else if let Fact::Answered { id, answer, cost } = fact {
             self.state().settle(&key(*id), answer, *cost);
             self.changed.send_replace(());
@@ -136,19 +149,23 @@ impl TokenPool {
         }
     }
 
-    /// Notes that a request waits to be sent, also one that an earlier process has left.
-    pub(super) fn enter(&self, call: &AskKey) {
-        if let Some(open) = self.state().open.get_mut(call) {
-            open.place = Place::Waits;
+    /// Notes that a request waits to be sent, also one that an earlier process has left. `was_sent` is whether that process may have
+    /// sent it.
+    pub(super) fn enter(&self, call: &AskKey, was_sent: bool) {
+        let mut state = self.state();
+        if let Some(open) = state.open.get(call).copied() {
+            let earlier = if let (Place::Reserved(tokens), true) = (open.place, was_sent) { tokens } else { 0 };
+            state.put(call.clone(), Open { earlier, place: Place::Waits, ..open });
         }
+        drop(state);
         self.changed.send_replace(());
     }
 
     /// Keeps a request that has not been sent from being sent. Returns whether it was not sent.
     pub(super) fn withdraw(&self, call: &AskKey) -> bool {
         let mut state = self.state();
-        let Some(open) = state.open.get_mut(call).filter(|open| open.place == Place::Waits) else { return false };
-        open.place = Place::Withdrawn;
+        let Some(open) = state.waiting(call) else { return false };
+        state.put(call.clone(), Open { place: Place::Withdrawn, ..open });
         true
     }
 
@@ -175,17 +192,18 @@ impl TokenPool {
     /// Otherwise it gets what is left, if that is enough for any reply.
     fn decide(&self, call: &AskKey, request: &Request) -> Option<Reserved> {
         let mut state = self.state();
-        let under_way = state.under_way();
+        let open = state.waiting(call)?;
+        let others = state.reserved.saturating_sub(open.earlier);
+        let some_under_way = state.under_way > 0;
         let is_last_of_root = request.turn == Turn::Last && call.contract == self.max.root;
         let kept = if is_last_of_root { 0 } else { state.kept };
-        let free =
-            self.max.tokens.saturating_sub(state.used).saturating_sub(under_way.unwrap_or(0)).saturating_sub(kept);
+        let free = self.max.tokens.saturating_sub(state.used).saturating_sub(others).saturating_sub(kept);
         let output = free.saturating_sub(request.tokens).min(request.max_tokens.into());
-        let least = if under_way.is_some() { TURN_TOKENS } else { MAX_TOKENS_MIN };
+        let least = if some_under_way { TURN_TOKENS } else { MAX_TOKENS_MIN };
         let output = u32::try_from(output).expect("at most the tokens of one reply");
         if output < request.max_tokens.min(least) {
-            return under_way.is_none().then(|| {
-                let left = self.max.tokens.saturating_sub(state.used);
+            return (!some_under_way).then(|| {
+                let left = self.max.tokens.saturating_sub(state.used).saturating_sub(others);
                 // What the root's last request may use is kept from the last requests of its hires.
                 let left = if call.contract == self.max.root { left } else { left.min(state.kept) };
                 let left = *state.left.get_or_insert(left);
@@ -193,8 +211,8 @@ impl TokenPool {
                 Reserved::Exhausted { left }
             });
         }
-        let open = state.open.get_mut(call).filter(|open| open.place == Place::Waits)?;
-        open.place = Place::Reserved(request.tokens.saturating_add(output.into()));
+        let tokens = request.tokens.saturating_add(output.into());
+        state.put(call.clone(), Open { place: Place::Reserved(tokens), ..open });
         Some(Reserved::Tokens(output))
     }
 
@@ -205,27 +223,57 @@ impl TokenPool {
 }
 
 impl State {
-    /// Returns the tokens of the requests that may have been sent; `None` if there is none.
-    fn under_way(&self) -> Option<u64> {
-        let reserved = self.open.values().filter_map(|open| match open.place {
-            Place::Reserved(tokens) => Some(tokens),
-            Place::Waits | Place::Withdrawn => None,
-        });
-        reserved.reduce(u64::saturating_add)
+    /// Returns a request that has not been sent and may be.
+    fn waiting(&self, call: &AskKey) -> Option<Open> {
+        self.open.get(call).copied().filter(|open| open.place == Place::Waits)
     }
 
-    /// Counts what a request has used: what its provider reports, nothing for a request that cost nothing, and otherwise all that
-    /// was reserved.
+    /// Adds an open request, or changes it.
+    fn put(&mut self, call: AskKey, open: Open) {
+        self.take(&call);
+        self.reserved = self.reserved.saturating_add(open.reserved());
+        self.under_way += usize::from(open.is_under_way());
+        self.open.insert(call, open);
+    }
+
+    fn take(&mut self, call: &AskKey) -> Option<Open> {
+        let open = self.open.remove(call)?;
+        self.reserved = self.reserved.saturating_sub(open.reserved());
+        self.under_way -= usize::from(open.is_under_way());
+        Some(open)
+    }
+
+    /// Counts what a request has used: what its provider reports, nothing for a request that certainly used none, and otherwise all
+    /// that was reserved.
     fn settle(&mut self, call: &AskKey, answer: &Answer, cost: Cost) {
-        let Some(Open { most, place }) = self.open.remove(call) else { return };
+        let Some(open) = self.take(call) else { return };
         let reported = if let Answer::Said(said) = answer { said.used } else { None };
-        let used = match (reported, place) {
+        // A refused request has used nothing. Of a stopped or lost one that is known only if tokens have a price.
+        let is_unused = match answer {
+            Answer::Said(_) => false,
+            Answer::Failed(_) => true,
+            _ => open.is_priced,
+        };
+        let used = match (reported, open.place) {
             (Some(used), _) => used.input.saturating_add(used.output),
-            (None, Place::Waits | Place::Withdrawn) => 0,
-            (None, Place::Reserved(_)) if !matches!(answer, Answer::Said(_)) && cost == Cost::Known(Msat::ZERO) => 0,
-            (None, Place::Reserved(tokens)) => tokens.min(most),
+            (None, Place::Reserved(_)) if is_unused && cost == Cost::Known(Msat::ZERO) => 0,
+            (None, Place::Waits | Place::Reserved(_) | Place::Withdrawn) => open.reserved(),
         };
         self.used = self.used.saturating_add(used);
+    }
+}
+
+impl Open {
+    /// Returns the tokens that the request may have used or may use.
+    fn reserved(self) -> u64 {
+        match self.place {
+            Place::Waits | Place::Withdrawn => self.earlier,
+            Place::Reserved(tokens) => tokens.max(self.earlier),
+        }
+    }
+
+    fn is_under_way(self) -> bool {
+        matches!(self.place, Place::Reserved(_))
     }
 }
 
