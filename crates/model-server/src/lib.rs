@@ -19,6 +19,7 @@ mod server;
 mod template;
 mod tree;
 mod turn;
+mod work;
 
 pub use entry::{AnswerKind, Ending, Entry, Tokens};
 pub use peer::Peer;

@@ -14,6 +14,7 @@ use crate::render::render;
 use crate::script::{Damage, Endpoint, Protocol, Reply, Rule, Script, Then, When, Wrong};
 use crate::tree;
 use crate::turn::Turn;
+use crate::work;
 
 pub(crate) struct Responder {
     script: Script,
@@ -134,6 +135,7 @@ impl Responder {
         match self.script.rules[at].then.clone() {
             Then::Reply(reply) => self.execute(turn, &reply),
             Then::Tree(tree) => self.execute(turn, &tree::reply(&tree, turn)),
+            Then::Work(script) => self.execute(turn, &work::reply(&script, turn)),
             Then::Wrong(wrong) => refuse(&wrong, turn),
             Then::Raw(raw) => {
                 let body = turn.fill(&raw.body, 0);

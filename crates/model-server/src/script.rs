@@ -6,6 +6,7 @@ mod reply;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 pub(crate) use reply::{Amount, Call, Cut, Damage, Pace, Place, Reply, ReportedUsage, Text, Thinking, Usage};
 
@@ -97,6 +98,7 @@ pub(crate) enum Then {
     Down { ms: u64 },
     GzipBomb { mib: u32 },
     Tree(Tree),
+    Work(Work),
 }
 
 /// The refusals of real providers. `refusal.rs` has the status and the body of each in both protocols.
@@ -138,6 +140,33 @@ impl Default for Tree {
     }
 }
 
+/// Agents with a known amount of work. `work.rs` plays them.
+#[derive(Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Work {
+    /// The tool that hires, and whom it hires: for work that is hired out again, and for a leaf.
+    pub(crate) tool: String,
+    pub(crate) hirer: String,
+    pub(crate) leaf: String,
+    /// The tool that a leaf calls, and its arguments.
+    pub(crate) cheap_tool: String,
+    pub(crate) arguments: Map<String, Value>,
+    pub(crate) pace: Pace,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            tool: "delegate_task".into(),
+            hirer: "manager".into(),
+            leaf: "worker".into(),
+            cheap_tool: "read_file".into(),
+            arguments: Map::from_iter([("path".into(), "notes.txt".into())]),
+            pace: Pace::default(),
+        }
+    }
+}
+
 impl Script {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let script: Self = serde_json::from_str(text).map_err(|error| format!("the script can't be read: {error}"))?;
@@ -157,14 +186,15 @@ impl Rule {
             return Some("`nth_of_agent` needs `agent`");
         }
         match &self.then {
-            Then::Reply(_) | Then::Tree(_) if self.when.endpoint == Endpoint::Models => {
-                Some("a rule for the list of models can't have `reply` or `tree`: a list is not a turn of a model")
-            }
+            Then::Reply(_) | Then::Tree(_) | Then::Work(_) if self.when.endpoint == Endpoint::Models => Some(
+                "a rule for the list of models can't have `reply`, `tree` or `work`: a list is not a turn of a model",
+            ),
             Then::Reply(reply) => reply.fault(),
             Then::Wrong(wrong) => wrong.retry_after().and_then(|retry| header_value_fault(&retry)),
             Then::Redirect { to } => header_value_fault(to),
             Then::Raw(raw) => raw.fault(),
             Then::Close | Then::Reset | Then::Stall | Then::Down { .. } | Then::GzipBomb { .. } | Then::Tree(_) => None,
+            Then::Work(work) => work.pace.fault(),
         }
     }
 }

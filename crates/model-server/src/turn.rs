@@ -23,6 +23,10 @@ pub(crate) struct Turn {
     /// The tool results after the last message of the model.
     pub(crate) tool_results: Vec<String>,
     pub(crate) all_tool_results: Vec<String>,
+    /// What the model has said so far.
+    pub(crate) replies: Vec<OwnReply>,
+    /// The most tokens that the reply may have.
+    pub(crate) max_tokens: Option<usize>,
     pub(crate) messages: u64,
     pub(crate) stream: bool,
     /// Whether the client wants the usage at the end of a stream (OpenAI only; Anthropic always sends the usage).
@@ -33,6 +37,20 @@ pub(crate) struct Turn {
     pub(crate) has_key: bool,
     /// Why the real provider would refuse the request.
     pub(crate) fault: Option<String>,
+}
+
+/// An earlier reply of the model.
+pub(crate) struct OwnReply {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<OwnCall>,
+    /// The texts of the user between this reply and the next.
+    pub(crate) then: String,
+}
+
+pub(crate) struct OwnCall {
+    pub(crate) name: String,
+    /// Null if they are not JSON.
+    pub(crate) arguments: Value,
 }
 
 impl Turn {
@@ -52,6 +70,8 @@ impl Turn {
             user_texts: Vec::new(),
             tool_results: Vec::new(),
             all_tool_results: Vec::new(),
+            replies: Vec::new(),
+            max_tokens: ["max_tokens", "max_completion_tokens"].iter().find_map(|name| most(&body[name])),
             messages: 0,
             stream: body["stream"] == true,
             include_usage: body["stream_options"]["include_usage"] == true,
@@ -81,6 +101,7 @@ impl Turn {
                 "tool" => self.tool_results.push(text_of(content)),
                 "assistant" => {
                     self.all_tool_results.append(&mut self.tool_results);
+                    self.replies.push(OwnReply::read(message));
                     awaits_results = self.is_json
                         && serde_json::from_str::<Value>(&text_of(content))
                             .is_ok_and(|object| object["calls"].is_array());
@@ -98,9 +119,28 @@ impl Turn {
         self.tool_results.extend(results.map(|block| text_of(&block["content"])));
         let text = text_of(content);
         if !text.is_empty() {
+            self.replies.iter_mut().last().into_iter().for_each(|reply| reply.then.push_str(&text));
             self.user_texts.push(text);
         }
     }
+}
+
+impl OwnReply {
+    fn read(message: &Value) -> Self {
+        let blocks = list(&message["content"]).iter().filter(|block| block["type"] == "tool_use");
+        let blocks = blocks.map(|block| (&block["name"], block["input"].clone()));
+        let calls = list(&message["tool_calls"]).iter().map(|call| &call["function"]);
+        let calls = calls.map(|call| {
+            let arguments = call["arguments"].as_str().unwrap_or_default();
+            (&call["name"], serde_json::from_str(arguments).unwrap_or_default())
+        });
+        let calls = blocks.chain(calls).map(|(name, arguments)| OwnCall { name: text_of(name), arguments });
+        Self { text: text_of(&message["content"]), calls: calls.collect(), then: String::new() }
+    }
+}
+
+fn most(value: &Value) -> Option<usize> {
+    value.as_u64().map(|most| usize::try_from(most).unwrap_or(usize::MAX))
 }
 
 fn route(request: &Request) -> Option<(Endpoint, Protocol)> {

@@ -147,14 +147,22 @@ impl Reply {
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.calls.iter().any(|call| call.raw.is_some() && !call.arguments.is_empty()) {
             Some("a call must have `arguments` or `raw`, not both")
-        } else if self.pace.chunk_chars == Some(0) {
-            Some("`chunk_chars` must be at least 1")
-        } else if self.pace.drip.is_some_and(|drip| drip.bytes == 0) {
-            Some("`bytes` of `drip` must be at least 1")
+        } else if let Some(why) = self.pace.fault() {
+            Some(why)
         } else if let Some(why) = self.usage.as_ref().and_then(ReportedUsage::fault) {
             Some(why)
         } else {
             self.content_type.as_deref().and_then(super::header_value_fault)
+        }
+    }
+}
+
+impl Pace {
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        if self.chunk_chars == Some(0) {
+            Some("`chunk_chars` must be at least 1")
+        } else {
+            self.drip.is_some_and(|drip| drip.bytes == 0).then_some("`bytes` of `drip` must be at least 1")
         }
     }
 }

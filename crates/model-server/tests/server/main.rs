@@ -11,6 +11,7 @@ mod program;
 mod protocols;
 mod replay;
 mod requests;
+mod work;
 
 use std::path::Path;
 
