@@ -249,11 +249,7 @@ impl State {
         let Some(open) = self.take(call) else { return };
         let reported = if let Answer::Said(said) = answer { said.used } else { None };
         // A refused request has used nothing. Of a stopped or lost one that is known only if tokens have a price.
-        let is_unused = match answer {
-            Answer::Said(_) => false,
-            Answer::Failed(_) => true,
-            _ => open.is_priced,
-        };
+        let is_unused = matches!(answer, Answer::Failed(_)) || (open.is_priced && !matches!(answer, Answer::Said(_)));
         let used = match (reported, open.place) {
             (Some(used), _) => used.input.saturating_add(used.output),
             (None, Place::Reserved(_)) if is_unused && cost == Cost::Known(Msat::ZERO) => 0,
