@@ -1,6 +1,8 @@
 //! Replies that our own limit of tokens has cut: they are continued, and a text without its end is marked.
 
-use guildhall_kernel::{Acceptance, Ask, Brief, CloseWhen, Cut, Fact, Limit, Outcome, OwnSize, Reply, Stimulus};
+use guildhall_kernel::{
+    Acceptance, Ask, Brief, CloseWhen, Cut, Fact, Limit, Outcome, OwnSize, Reply, ReplyParts, Stimulus,
+};
 
 use crate::hall::Hall;
 use crate::say::{root, words};
@@ -92,6 +94,32 @@ fn a_reply_that_was_cut_before_its_first_word_is_nudged_as_an_empty_one() {
     let mut hall = Hall::open(root("coder", 1000));
     let facts = hall.replies("1", Reply { words: None, ..part("", Cut::MaxTokens) });
     assert!(facts.contains(&Fact::Nudged(guildhall_kernel::Nudge::Empty)));
+}
+
+#[test]
+fn facts_alone_tell_which_replies_are_continued() {
+    let mut hall = Hall::open(root("coder", 1000));
+    let mut parts = ReplyParts::default();
+    let mut is_continued = |facts: Vec<Fact>| {
+        facts.iter().for_each(|fact| parts.note(fact));
+        parts.are_continued()
+    };
+    for _ in 0..4 {
+        assert!(is_continued(hall.replies("1", part("much", Cut::MaxTokens))));
+    }
+    assert!(!is_continued(hall.replies("1", part("too much", Cut::MaxTokens))), "it was continued four times");
+}
+
+#[test]
+fn a_contract_that_is_ending_continues_no_reply() {
+    let mut hall = Hall::open(root("coder", 9));
+    let mut parts = ReplyParts::default();
+    for cost in [10, 1] {
+        let facts = hall.replies_for("1", part("half", Cut::MaxTokens), crate::say::known(cost));
+        facts.iter().for_each(|fact| parts.note(fact));
+        assert!(!parts.are_continued());
+    }
+    assert!(hall.report("1").cut);
 }
 
 #[test]
