@@ -36,10 +36,9 @@ pub(crate) fn verdict(
         CloseWhen::Asked => reply.facts.iter().rposition(is_message),
     };
     let facts = &reply.facts[start.unwrap_or(0)..];
-    let has_hired = facts.iter().filter_map(Fact::asked).any(|(_, ask)| matches!(ask, Ask::Hire { .. }));
-    let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
+    let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Queued { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
     let has_cascaded = facts.iter().any(is_cascade);
-    let team = team.filter(|_| !has_hired);
+    let team = team.filter(|_| !has_hired(facts));
     if let Some(team) = team {
         let mut cascade = || {
             let task = wording::cascade_task(reply.words, reply.task);
@@ -66,6 +65,15 @@ pub(crate) fn verdict(
     // An agent is nudged once. After that, its text is its report, whatever the text says.
     let was_nudged = facts.iter().any(|fact| matches!(fact, Fact::Nudged(Nudge::Promise)));
     Verdict { nudge: (is_promise && !was_nudged).then_some(Nudge::Promise), ..Verdict::default() }
+}
+
+/// Whether somebody was hired or waits for money.
+fn has_hired(facts: &[Fact]) -> bool {
+    let is_refused = |waiting: u32| {
+        facts.iter().any(|fact| matches!(fact, Fact::Refused { ordinal: Some(ordinal), .. } if *ordinal == waiting))
+    };
+    let asked = facts.iter().filter_map(Fact::asked).any(|(_, ask)| matches!(ask, Ask::Hire { .. }));
+    asked || facts.iter().any(|fact| matches!(fact, Fact::Queued { ordinal, .. } if !is_refused(*ordinal)))
 }
 
 /// Whether a text writes a call of a tool instead of making it: the tool's name as a whole word, followed by arguments.

@@ -48,6 +48,27 @@ fn check_nudged(words: &str, expect: bool) {
     assert_eq!(verdict, Verdict { nudge, ..Verdict::default() }, "{words}");
 }
 
+/// A hire that waits for money.
+fn waits(origin: Origin) -> Fact {
+    let offer = verdict(DelegationMode::Cascade, "Look.", vec![]).then_hire.remove(0);
+    Fact::Queued { origin, ordinal: 1, offer: Box::new(offer), context: guildhall_kernel::Context::Fresh }
+}
+
+#[test]
+fn a_hire_that_waits_for_money_counts_as_hired_until_it_is_refused() {
+    for (mode, origin) in [
+        (DelegationMode::Offered, Origin::Course),
+        (DelegationMode::Required, Origin::Course),
+        (DelegationMode::Cascade, Origin::Cascade),
+    ] {
+        assert_eq!(verdict(mode, "The tester will look at it.", vec![waits(origin)]), Verdict::default(), "{mode:?}");
+    }
+    let refused =
+        Fact::Refused { why: Refusal::Closing, origin: Origin::Course, bytes: 9, agent: None, ordinal: Some(1) };
+    let after = verdict(DelegationMode::Required, "Done.", vec![waits(Origin::Course), refused]);
+    assert_eq!((after.nudge, hires(&after).is_empty()), (Some(Nudge::Required), false));
+}
+
 #[test]
 fn a_final_text_that_names_a_member_of_the_team_is_nudged_and_no_agent_is_hired() {
     for words in [
