@@ -105,7 +105,7 @@ impl Contract {
     pub(super) fn serve(&mut self, now: Millis, facts: &mut Vec<Fact>) {
         while self.phase == Phase::Working {
             let served = match self.drawers.first().copied() {
-                Some(ordinal) => self.serve_drawer(ordinal, facts),
+                Some(ordinal) => self.serve_drawer(ordinal, facts) || self.refuse_who_must_not_wait(facts),
                 None if !self.queue.is_empty() => self.serve_queue(now, facts),
                 None => return,
             };
