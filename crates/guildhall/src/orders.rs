@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guildhall_kernel::{
-    AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Path, Refusal, Sender, SessionError, Stimulus, Stored,
-    TextKind,
+    AgentName, Ask, Brief, Cause, Fact, MESSAGE_BYTES_MAX, Msat, Origin, Path, Refusal, Sender, SessionError, Stimulus,
+    Stored, TextKind,
 };
 use guildhall_local::{Holder, MoneySource, Order, RequestKey, SessionId, unix_now};
 use serde::Deserialize;
@@ -265,9 +265,8 @@ impl Hall {
         let looks = READ_WITHIN.as_millis() / LOOK_AGAIN.as_millis();
         for _ in 0..if queued.holder.is_some() { looks } else { 0 } {
             let facts = self.journal().contract_facts(id, hirer).await?;
-            // A hire that had to wait may have been admitted or refused in the same step.
-            if let Some(hire) = facts.iter().filter(|stored| stored.cause == cause).filter_map(hire_result).next_back()
-            {
+            let caused: Vec<&Stored> = facts.iter().filter(|stored| stored.cause == cause).collect();
+            if let Some(hire) = hire_result(&caused) {
                 return Ok(hire);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -280,24 +279,34 @@ impl Hall {
     }
 }
 
-/// The result of an ordered hire, from a fact that the order caused.
-fn hire_result(stored: &Stored) -> Option<OrderedHire> {
-    match &stored.fact {
-        Fact::Asked { ask: Ask::Hire { brief, .. }, .. } => {
-            Some(OrderedHire::Hired { contract: brief.path.clone(), money: brief.grant.money })
+/// The result of an ordered hire, from the facts that the order caused. In the same step, other hires that waited may have begun
+/// or been refused, and a hire that had to wait may begin or be refused itself.
+fn hire_result(caused: &[&Stored]) -> Option<OrderedHire> {
+    let (at, placed) = caused.iter().enumerate().find_map(|(at, stored)| Some((at, placed(stored)?)))?;
+    let OrderedHire::WaitsForMoney { contract } = &placed else { return Some(placed) };
+    let later = caused[at + 1..].iter().find_map(|stored| {
+        if let Fact::Refused { ordinal: Some(ordinal), why, .. } = &stored.fact {
+            return (stored.contract.hire(*ordinal) == *contract).then(|| OrderedHire::Refused(why.clone()));
         }
-        Fact::Queued { ordinal, .. } => Some(OrderedHire::WaitsForMoney { contract: stored.contract.hire(*ordinal) }),
-        Fact::Refused { why, .. } => Some(OrderedHire::Refused(why.clone())),
-        Fact::Opened(_)
-        | Fact::Asked { .. }
-        | Fact::Answered { .. }
-        | Fact::Raised { .. }
-        | Fact::Heard { .. }
-        | Fact::Waiting { .. }
-        | Fact::Woke { .. }
-        | Fact::Nudged(_)
-        | Fact::Compacted { .. }
-        | Fact::Closing(_)
-        | Fact::Closed(_) => None,
+        let is_own =
+            |hire: &OrderedHire| matches!(hire, OrderedHire::Hired { contract: began, .. } if began == contract);
+        hired(&stored.fact).filter(is_own)
+    });
+    later.or(Some(placed))
+}
+
+/// Where a fact places a hire that was ordered from outside.
+fn placed(stored: &Stored) -> Option<OrderedHire> {
+    if let Fact::Queued { origin: Origin::Outside, ordinal, .. } = &stored.fact {
+        return Some(OrderedHire::WaitsForMoney { contract: stored.contract.hire(*ordinal) });
     }
+    if let Fact::Refused { origin: Origin::Outside, ordinal: None, why, .. } = &stored.fact {
+        return Some(OrderedHire::Refused(why.clone()));
+    }
+    if let Fact::Asked { origin: Origin::Outside, .. } = &stored.fact { hired(&stored.fact) } else { None }
+}
+
+fn hired(fact: &Fact) -> Option<OrderedHire> {
+    let (_, Ask::Hire { brief, .. }) = fact.asked()? else { return None };
+    Some(OrderedHire::Hired { contract: brief.path.clone(), money: brief.grant.money })
 }
