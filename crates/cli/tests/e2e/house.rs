@@ -222,6 +222,14 @@ impl House {
         rows.map(Result::unwrap).collect()
     }
 
+    /// How many calls are recorded as not sent yet.
+    pub(crate) fn waiting_calls(&self) -> usize {
+        let db = Connection::open_with_flags(self.journal(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        db.busy_timeout(PATIENCE).unwrap();
+        let count: i64 = db.query_row("SELECT count(*) FROM in_line", (), |row| row.get(0)).unwrap();
+        usize::try_from(count).unwrap()
+    }
+
     /// The stored facts of a session's root so far, as JSON.
     pub(crate) fn root_facts(&self, id: &str) -> Vec<String> {
         let root = |(contract, fact)| (contract == "1").then_some(fact);

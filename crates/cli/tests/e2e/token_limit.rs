@@ -78,6 +78,7 @@ fn a_token_limit_holds_across_a_kill_and_calls_that_waited_for_tokens_cost_nothi
     let args = [&TEAM[..], &["50000", "--budget", "20000sat"]].concat();
     let running = Running::start(house.command(&args), "");
     until_asked(&house, "ada", AT_ONCE);
+    wait_for("the records of the calls that wait", || (house.waiting_calls() == 30 - AT_ONCE).then_some(()));
     running.kill();
     let result = house.guildhall(&["resume", "last", "--output", "json"]).expect(3).json();
     assert_eq!(result["answer"], "All of it: Tuesday.", "{result:#}");

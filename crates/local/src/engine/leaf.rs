@@ -62,7 +62,7 @@ impl ContractDriver {
         let due = self.request_due(contract, id, request.turn);
         let (provider, held) = (self.provider.clone(), contract.hold(id).unwrap_or_default().money);
         if let Some(tokens) = &self.engine.inner.tokens {
-            tokens.enter(&key, in_line == InLine::NotRecorded);
+            tokens.enter(&key, in_line);
         }
         self.start(due, id, meter, async move {
             let before = match before {

@@ -9,6 +9,8 @@ use guildhall_kernel::{
 };
 use tokio::sync::watch;
 
+use super::waiting_call::InLine;
+
 /// Who asks a root to wrap up when its tokens are used: the engine itself, in the place of the owner. The commands of the inbox
 /// have numbers from 1.
 pub(super) const TOKEN_LIMIT: Sender = Sender::Owner { command: 0 };
@@ -149,12 +151,16 @@ impl TokenPool {
         }
     }
 
-    /// Notes that a request waits to be sent, also one that an earlier process has left. `was_sent` is whether that process may have
-    /// sent it.
-    pub(super) fn enter(&self, call: &AskKey, was_sent: bool) {
+    /// Notes that a request waits to be sent, also one that an earlier process has left. Without a record that it waited, that
+    /// process may have sent it.
+    pub(super) fn enter(&self, call: &AskKey, in_line: InLine) {
         let mut state = self.state();
         if let Some(open) = state.open.get(call).copied() {
-            let earlier = if let (Place::Reserved(tokens), true) = (open.place, was_sent) { tokens } else { 0 };
+            let earlier = match (open.place, in_line) {
+                (Place::Reserved(tokens), InLine::NotRecorded) => tokens,
+                (Place::Reserved(_), InLine::Recorded | InLine::RecordIfWaiting)
+                | (Place::Waits | Place::Withdrawn, _) => 0,
+            };
             state.put(call.clone(), Open { earlier, place: Place::Waits, ..open });
         }
         drop(state);
@@ -248,8 +254,8 @@ impl State {
     fn settle(&mut self, call: &AskKey, answer: &Answer, cost: Cost) {
         let Some(open) = self.take(call) else { return };
         let reported = if let Answer::Said(said) = answer { said.used } else { None };
-        // A refused request has used nothing. Of a stopped or lost one that is known only if tokens have a price.
-        let is_unused = matches!(answer, Answer::Failed(_)) || (open.is_priced && !matches!(answer, Answer::Said(_)));
+        // A request that cost nothing has used nothing, if tokens have a price.
+        let is_unused = open.is_priced && !matches!(answer, Answer::Said(_));
         let used = match (reported, open.place) {
             (Some(used), _) => used.input.saturating_add(used.output),
             (None, Place::Reserved(_)) if is_unused && cost == Cost::Known(Msat::ZERO) => 0,
@@ -291,15 +297,18 @@ mod tests {
         Request { upto: 1, hears: Vec::new(), tokens, max_tokens, turn: Turn::Next, cut: false }
     }
 
-    fn asked(ask: u32, request: &Request) -> Fact {
-        let (hold, origin) = (Hold::default(), Origin::Course);
-        Fact::Asked { id: AskId(ask), ask: Ask::Model(request.clone()), hold, origin }
+    fn asked(ask: u32, request: &Request, hold: Hold) -> Fact {
+        Fact::Asked { id: AskId(ask), ask: Ask::Model(request.clone()), hold, origin: Origin::Course }
     }
 
-    /// Asks, and tries to reserve.
+    /// Asks a model that has a price, and tries to reserve.
     fn reserve(pool: &TokenPool, ask: u32, tokens: u64, max_tokens: u32) -> Option<Reserved> {
+        reserve_held(pool, ask, tokens, max_tokens, Hold::money(Msat::SUPPLY))
+    }
+
+    fn reserve_held(pool: &TokenPool, ask: u32, tokens: u64, max_tokens: u32, hold: Hold) -> Option<Reserved> {
         let request = request(tokens, max_tokens);
-        pool.apply(&key(ask).contract, &asked(ask, &request));
+        pool.apply(&key(ask).contract, &asked(ask, &request, hold));
         pool.try_reserve(&key(ask), &request)
     }
 
@@ -326,5 +335,26 @@ mod tests {
         assert_eq!(reserve(&pool, 2, 500, 8_000), Some(Reserved::Tokens(500)), "what is left is enough for a reply");
         answer(&pool, 2, Answer::Lost, Cost::Known(Msat::ZERO));
         assert_eq!(reserve(&pool, 3, 800, 8_000), Some(Reserved::Exhausted { left: 0 }));
+    }
+
+    #[test]
+    fn without_a_price_nobody_knows_whether_a_lost_or_failed_call_used_tokens() {
+        let pool = pool(10_000);
+        let why = TextRef { hash: Hash([0; 32]), bytes: 9, kind: TextKind::Error };
+        for (ask, end) in [(1, Answer::Lost), (2, Answer::Failed(why))] {
+            assert_eq!(reserve_held(&pool, ask, 1_000, 3_000, Hold::default()), Some(Reserved::Tokens(3_000)));
+            answer(&pool, ask, end, Cost::Known(Msat::ZERO));
+        }
+        assert_eq!(reserve(&pool, 3, 2_500, 8_000), Some(Reserved::Exhausted { left: 0 }));
+    }
+
+    #[test]
+    fn what_an_earlier_process_may_have_used_stays_reserved() {
+        let pool = pool(10_000);
+        let stored = asked(1, &request(1_000, 5_000), Hold::default());
+        pool.apply_stored(&key(1).contract, &stored);
+        pool.enter(&key(1), InLine::NotRecorded);
+        assert_eq!(pool.try_reserve(&key(1), &request(1_000, 5_000)), Some(Reserved::Tokens(5_000)), "it is its own");
+        assert_eq!(reserve(&pool, 2, 1_000, 9_000), Some(Reserved::Tokens(3_000)));
     }
 }
