@@ -264,7 +264,8 @@ pub struct Reply {
     pub calls: Vec<RawCall>,
     /// Why it ended.
     pub stop: Stop,
-    /// What the model wrote of a JSON turn that was cut, as it wrote it. Later requests show this part in place of the words.
+    /// What the model wrote in this reply, as it wrote it, if a JSON turn has several parts. Later requests show this part in place
+    /// of the words and calls, which are those of the whole turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
 }

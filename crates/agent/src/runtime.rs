@@ -311,11 +311,14 @@ impl AgentRuntime {
         let output = joined_words(reply, before).filter(|_| demanded).and_then(|words| checks::output(&words));
         let output = output.map(|output| add_text(texts, self.redactor.text(TextKind::Output, &output.to_string())));
         let mut ids = BTreeSet::new();
-        let calls = reply.calls.iter().map(|call| {
-            if ids.insert(&call.id) {
-                self.read_call(call, brief, now, texts)
-            } else {
+        let last = reply.calls.len().saturating_sub(1);
+        let calls = reply.calls.iter().enumerate().map(|(at, call)| {
+            if !ids.insert(&call.id) {
                 Call::Invalid(Unreadable::DuplicateCallId)
+            } else if at == last && reply.stop == Stop::Length && call.arguments.is_err() {
+                Call::Invalid(Unreadable::Cut)
+            } else {
+                self.read_call(call, brief, now, texts)
             }
         });
         guildhall_kernel::Reply {

@@ -150,6 +150,8 @@ pub enum Call {
 pub enum Unreadable {
     /// The arguments are not a JSON object.
     Malformed,
+    /// The reply was cut within this call.
+    Cut,
     /// A field is missing or wrong.
     Field(FieldName, WrongField),
     /// The task, message or question is empty.
@@ -168,6 +170,7 @@ impl From<Unreadable> for Refusal {
     fn from(why: Unreadable) -> Refusal {
         match why {
             Unreadable::Malformed => Refusal::Malformed,
+            Unreadable::Cut => Refusal::CutCall,
             Unreadable::Field(field, wrong) => Refusal::Field { field, wrong },
             Unreadable::EmptyText => Refusal::EmptyText,
             Unreadable::UnknownTool => Refusal::UnknownTool,

@@ -177,6 +177,11 @@ pub enum Refusal {
     /// The call's arguments are not a JSON object.
     #[error("the arguments are not one JSON object with unique keys: correct them and call again")]
     Malformed,
+    /// The reply was cut within the call by its limit of tokens.
+    #[error(
+        "your reply reached its limit of tokens within this call: call again, with less text or fewer calls in one reply"
+    )]
+    CutCall,
     /// A field of a call is missing or wrong.
     #[error("`{field}` {wrong}: correct it and call again")]
     Field {

@@ -167,6 +167,7 @@ fn is_true(step: &Step<'_, '_>, why: &Refusal, origin: Origin) -> bool {
         | Refusal::BadAmount(_)
         | Refusal::BadName(_)
         | Refusal::Malformed
+        | Refusal::CutCall
         | Refusal::Field { .. }
         | Refusal::EmptyText
         | Refusal::UnknownTool

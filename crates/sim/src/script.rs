@@ -267,9 +267,10 @@ fn draw_powers(chance: &mut Chance, plain: bool) -> Powers {
 }
 
 fn junk(chance: &mut Chance) -> Unreadable {
-    match chance.below(7) {
+    match chance.below(8) {
         0 => Unreadable::Malformed,
         6 => Unreadable::Field(FieldName::parse("task").expect("a name"), WrongField::Missing),
+        7 => Unreadable::Cut,
         1 => Unreadable::UnknownTool,
         2 => Unreadable::DuplicateCallId,
         3 => Unreadable::BadAmount(

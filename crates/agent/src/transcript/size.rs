@@ -10,14 +10,14 @@ pub(crate) fn size(messages: &[Message]) -> u64 {
     };
     let bytes = |message: &Message| match message {
         Message::User(parts) => parts.iter().map(part).sum::<usize>(),
-        Message::Assistant(reply) if reply.raw.is_null() => {
-            let arguments =
-                |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
-            let call = |call: &RawCall| call.id.len() + call.name.len() + arguments(call);
-            reply.part.as_ref().or(reply.words.as_ref()).map_or(0, String::len)
-                + reply.calls.iter().map(call).sum::<usize>()
-        }
-        Message::Assistant(reply) => reply.raw.to_string().len(),
+        Message::Assistant(reply) => match &reply.part {
+            Some(part) => part.len(),
+            None if reply.raw.is_null() => {
+                let ids = reply.calls.iter().map(|call| call.id.len());
+                words_and_calls(reply) + ids.sum::<usize>()
+            }
+            None => reply.raw.to_string().len(),
+        },
     };
     messages.iter().map(|message| bytes(message) as u64).sum()
 }
@@ -32,9 +32,13 @@ pub(crate) fn text_size(messages: &[Message]) -> u64 {
     messages.iter().map(bytes).sum()
 }
 
-/// Returns the size of what a model wrote for others: its words and its calls.
+/// Returns the size of what a model wrote for others in this reply: its words and its calls, or its part of a JSON turn.
 pub(crate) fn written_size(reply: &Reply) -> u64 {
+    reply.part.as_ref().map_or_else(|| words_and_calls(reply), String::len) as u64
+}
+
+fn words_and_calls(reply: &Reply) -> usize {
     let arguments = |call: &RawCall| call.arguments.as_ref().map_or_else(String::len, |value| value.to_string().len());
     let calls = reply.calls.iter().map(|call| call.name.len() + arguments(call));
-    (reply.words.as_ref().map_or(0, String::len) + calls.sum::<usize>()) as u64
+    reply.words.as_ref().map_or(0, String::len) + calls.sum::<usize>()
 }

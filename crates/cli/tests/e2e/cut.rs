@@ -100,7 +100,8 @@ fn a_reply_that_is_cut_within_a_call_makes_only_its_whole_calls() {
         let house = House::new(wire, &json!([nth(1, half), nth(2, says("On Tuesday."))]));
         let result = house.run(&[]).expect(0).json();
         assert_eq!(answer(&result), "On Tuesday.", "{wire:?}");
-        assert_has(&last_messages(&house), &["the meeting is on Tuesday", "refused: "]);
+        let reason = "refused: your reply reached its limit of tokens within this call";
+        assert_has(&last_messages(&house), &["the meeting is on Tuesday", reason]);
         assert_lacks(&last_messages(&house), &["Continue exactly"]);
     }
 }

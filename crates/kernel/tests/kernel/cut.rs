@@ -101,7 +101,9 @@ fn facts_alone_tell_which_replies_are_continued() {
     let mut hall = Hall::open(root("coder", 1000));
     let mut parts = ReplyParts::default();
     let mut is_continued = |facts: Vec<Fact>| {
-        facts.iter().for_each(|fact| parts.note(fact));
+        for fact in &facts {
+            parts.note(fact);
+        }
         parts.are_continued()
     };
     for _ in 0..4 {
@@ -116,7 +118,9 @@ fn a_contract_that_is_ending_continues_no_reply() {
     let mut parts = ReplyParts::default();
     for cost in [10, 1] {
         let facts = hall.replies_for("1", part("half", Cut::MaxTokens), crate::say::known(cost));
-        facts.iter().for_each(|fact| parts.note(fact));
+        for fact in &facts {
+            parts.note(fact);
+        }
         assert!(!parts.are_continued());
     }
     assert!(hall.report("1").cut);

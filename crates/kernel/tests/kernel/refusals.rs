@@ -388,6 +388,7 @@ fn a_call_that_the_agent_layer_cant_read_is_refused_with_its_reason() {
         Unreadable::BadAmount(AmountError::Negative),
         Unreadable::BadName(NameError::BadCharacter { found: '/' }),
         Unreadable::Malformed,
+        Unreadable::Cut,
         Unreadable::Field(FieldName::parse("task").unwrap(), WrongField::NotText),
         Unreadable::EmptyText,
         Unreadable::UnknownTool,
@@ -426,6 +427,7 @@ const _: fn(&Refusal) -> fn() = |why| match why {
     Refusal::BadAmount(_)
     | Refusal::BadName(_)
     | Refusal::Malformed
+    | Refusal::CutCall
     | Refusal::Field { .. }
     | Refusal::EmptyText
     | Refusal::UnknownTool

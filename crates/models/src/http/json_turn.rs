@@ -150,29 +150,45 @@ pub(crate) fn read(reply: Reply, before: &str, tools: &[&str], ids: &mut Ids) ->
     if text.is_empty() && before.is_empty() {
         return reply;
     }
-    let whole = format!("{before}{text}");
-    if reply.stop == Stop::Length && !is_object(&whole) {
+    let joined = format!("{before}{text}");
+    // Some models begin the object again.
+    let is_restarted = first_object(&joined).is_none() && first_object(text).is_some_and(|(turn, _)| is_turn(&turn));
+    let whole = if is_restarted { text } else { &joined };
+    let part = Some(text.to_owned());
+    if reply.stop == Stop::Length && first_object(whole).is_none() {
         // The object is read when it is whole.
-        let report = PartialReport::default().push(&whole);
-        let words = Some(report.unwrap_or_else(|| whole.clone()));
-        return Reply { raw: Value::Null, words, part: Some(text.to_owned()), ..reply };
+        let report = PartialReport::default().push(whole);
+        let words = Some(report.unwrap_or_else(|| whole.to_owned()));
+        return Reply { raw: Value::Null, words, part, ..reply };
     }
-    let turn = turn(&whole, tools);
+    let part = part.filter(|_| !before.is_empty());
+    let turn = turn(whole, tools);
     let calls = turn.calls.into_iter().map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
     let calls: Vec<RawCall> = calls.collect();
-    let stop = stop(Some(reply.stop), &calls);
+    // What follows a whole object, often white space without an end, is not missed.
+    let stop = stop(Some(if reply.stop == Stop::Length { Stop::End } else { reply.stop }), &calls);
     // The raw message has no calls. Without it, later requests show the text and the calls.
-    Reply { raw: Value::Null, words: turn.words, calls, stop, ..reply }
+    Reply { raw: Value::Null, words: turn.words, calls, stop, part, ..reply }
 }
 
-fn is_object(text: &str) -> bool {
-    matches!(serde_json::from_str(unfenced(text)), Ok(Value::Object(_)))
+/// Returns the object at the start of a text, and its JSON, without the code fence or byte order mark that some models write
+/// before it.
+fn first_object(text: &str) -> Option<(Value, &str)> {
+    let text = text.trim_start().trim_start_matches('\u{feff}').trim_start();
+    let fenced = text.strip_prefix("```").map(|text| text.trim_start().trim_start_matches("json").trim_start());
+    let json = fenced.unwrap_or(text);
+    let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+    let object = values.next()?.ok().filter(Value::is_object)?;
+    Some((object, &json[..values.byte_offset()]))
+}
+
+fn is_turn(object: &Value) -> bool {
+    object["calls"].is_array() || object["report"].is_string()
 }
 
 fn turn(text: &str, tools: &[&str]) -> Written {
     let report = |report: String| Written { words: Some(report), calls: Vec::new() };
-    let json = unfenced(text);
-    if let Ok(turn @ Value::Object(_)) = serde_json::from_str(json) {
+    if let Some((turn, json)) = first_object(text) {
         if let Some(calls) = turn["calls"].as_array().filter(|calls| !calls.is_empty()) {
             let repeats = arguments::has_repeated_key(json, &turn);
             return Written { words: None, calls: calls.iter().map(|call| called(call, repeats)).collect() };
@@ -183,13 +199,6 @@ fn turn(text: &str, tools: &[&str]) -> Written {
     }
     let partial = PartialReport::default().push(text).filter(|partial| !partial.trim().is_empty());
     partial.map(report).or_else(|| written::read(text, tools)).unwrap_or_else(|| report(text.to_owned()))
-}
-
-/// Returns the JSON of a turn without the code fence or byte order mark that some models write around it.
-fn unfenced(text: &str) -> &str {
-    let text = text.trim().trim_start_matches('\u{feff}').trim();
-    let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
-    fenced.map_or(text, |text| text.trim_start_matches("json").trim())
 }
 
 /// Reads one call. A call without a tool, or of an unknown tool, is a call, too: the model then gets an error for it.

@@ -310,7 +310,15 @@ fn some_words(words: &str) -> Option<String> {
     (!words.trim().is_empty()).then(|| words.to_owned())
 }
 
-fn reply(wire: Wire, raw: Value, words: Option<String>, calls: Vec<RawCall>, reason: Option<Stop>) -> Reply {
+fn reply(wire: Wire, raw: Value, words: Option<String>, mut calls: Vec<RawCall>, reason: Option<Stop>) -> Reply {
     let stop = stop(reason, &calls);
+    // A reply that was cut behind the name of a call says nothing about its arguments.
+    let is_empty = |arguments: &Value| arguments.as_object().is_some_and(Map::is_empty);
+    if stop == Stop::Length
+        && let Some(last) = calls.last_mut()
+        && last.arguments.as_ref().is_ok_and(is_empty)
+    {
+        last.arguments = Err(String::new());
+    }
     Reply { wire, raw, words, calls, stop, part: None }
 }

@@ -66,6 +66,54 @@ async fn the_received_part_of_an_incomplete_report_counts() {
     }
 }
 
+/// Reads the rest of an object of which this part was written before.
+fn continued(before: &str, text: &str, reason: &str) -> Reply {
+    let prompt = Prompt { continues: Some(before.to_owned()), ..prompt() };
+    let mut reducer = Reducer::new(Wire::OpenAi, &prompt, WrittenCalls::Read, CallFormat::Json);
+    for value in [delta(&json!({"content": text})), finish(reason)] {
+        reducer.reduce(&Event { name: String::new(), data: value.to_string() }).unwrap();
+    }
+    reducer.finish().unwrap()
+}
+
+#[tokio::test]
+async fn an_object_is_whole_whatever_follows_it() {
+    for after in ["", "\n\n\n   ", " That is all", "\n```"] {
+        for before in ["", "```json\n"] {
+            let (told, _) = reply(&format!("{before}{{\"report\": \"Yes.\"}}{after}"), "length").await;
+            assert_eq!((told.words.as_deref(), told.stop, told.part), (Some("Yes."), Stop::End, None), "{after:?}");
+            let call = format!("{before}{{\"calls\": [{{\"tool\": \"list_files\"}}]}}{after}");
+            let (called, _) = reply(&call, "length").await;
+            assert_eq!((calls(&called), called.stop), (vec![("list_files", Ok(json!({})))], Stop::Calls), "{after:?}");
+        }
+    }
+    let whole = continued("{\"report\": \"Ye", "s.\"}\n\n", "length");
+    assert_eq!((whole.words.as_deref(), whole.stop), (Some("Yes."), Stop::End));
+}
+
+#[test]
+fn the_last_part_of_an_object_has_the_whole_turn_and_is_kept_as_it_was_written() {
+    let told = continued("{\"report\": \"It is on Tue", "sday.\"}", "stop");
+    assert_eq!((told.words.as_deref(), told.part.as_deref()), (Some("It is on Tuesday."), Some("sday.\"}")));
+    let called = continued("{\"calls\": [{\"tool\": \"read_file\", \"argu", "ments\": {\"path\": \"a\"}}]}", "stop");
+    assert_eq!(calls(&called), [("read_file", Ok(json!({"path": "a"})))]);
+    let later = Prompt { messages: vec![Message::Assistant(Arc::new(called))], ..prompt() };
+    assert_eq!(shown(&later)["messages"][1]["content"], "ments\": {\"path\": \"a\"}}]}");
+    for half in ["{\"report\": \"a \\ud83e", "{\"report\": \"a \\ud83e\\udd"] {
+        let rest = if half.ends_with("dd") { "80.\"}" } else { "\\udd80.\"}" };
+        assert_eq!(continued(half, rest, "stop").words.as_deref(), Some("a 🦀."));
+    }
+    assert_eq!(continued("{", "\"report\": \"Yes.\"}", "stop").words.as_deref(), Some("Yes."));
+}
+
+#[test]
+fn a_model_may_begin_its_object_again_instead_of_continuing_it() {
+    let told = continued("{\"report\": \"It is on Tue", "{\"report\": \"It is on Tuesday.\"}", "stop");
+    assert_eq!((told.words.as_deref(), told.stop), (Some("It is on Tuesday."), Stop::End));
+    let called = continued("{\"calls\": [{\"tool\": \"li", "{\"calls\": [{\"tool\": \"list_files\"}]}", "stop");
+    assert_eq!(calls(&called), [("list_files", Ok(json!({})))]);
+}
+
 #[tokio::test]
 async fn other_text_is_searched_for_calls_and_else_it_is_the_report() {
     let prose = "Let me look.\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n```";

@@ -183,6 +183,20 @@ fn thinking_left_in_the_text_is_removed() {
 }
 
 #[test]
+fn a_reply_that_is_cut_within_thinking_left_in_the_text_has_no_words() {
+    let cut = reduce(Wire::OpenAi, &[delta(&json!({"content": "<think>\nHm. Tues"})), finish("length")]).unwrap();
+    assert_eq!((cut.words, cut.stop), (None, Stop::Length));
+}
+
+#[test]
+fn a_reply_that_is_cut_behind_the_name_of_a_call_has_no_arguments_for_it() {
+    let events = [call(0, "a", "list_files", "{}"), call(1, "b", "list_files", ""), finish("length")];
+    let reply = reduce(Wire::OpenAi, &events).unwrap();
+    let arguments: Vec<bool> = reply.calls.iter().map(|call| call.arguments.is_ok()).collect();
+    assert_eq!((arguments, reply.stop), (vec![true, false], Stop::Length));
+}
+
+#[test]
 fn the_stop_depends_on_the_stop_reason_and_the_content() {
     let stop = |events: &[Value]| reduce(Wire::OpenAi, events).unwrap().stop;
     assert_eq!(stop(&[call(0, "a", "x", "{}"), finish("stop")]), Stop::Calls);

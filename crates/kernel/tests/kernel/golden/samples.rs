@@ -354,6 +354,7 @@ pub(super) fn refusals() -> Samples<Fact> {
         "bad amount": Refusal::BadAmount(_) => Refusal::BadAmount(AmountError::Zero),
         "bad name": Refusal::BadName(_) => Refusal::BadName(NameError::Empty),
         "malformed": Refusal::Malformed => Refusal::Malformed,
+        "cut call": Refusal::CutCall => Refusal::CutCall,
         "field": Refusal::Field { .. } =>
             Refusal::Field { field: FieldName::parse("task").expect("a name"), wrong: WrongField::Missing },
         "empty text": Refusal::EmptyText => Refusal::EmptyText,

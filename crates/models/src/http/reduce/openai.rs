@@ -166,7 +166,7 @@ impl State {
 
     pub(super) fn finish(self, stop: Option<Stop>, ids: &mut Ids, tools: &[&str]) -> Reply {
         let (stop, text) = if self.refusal.is_empty() {
-            (stop, without_thought(&self.content))
+            (stop, without_thought(&self.content, stop))
         } else {
             (Some(Stop::Refusal), self.refusal.as_str())
         };
@@ -250,8 +250,9 @@ fn output(usage: &Json<'_>) -> Option<u64> {
     Some(with_thinking.min(TOKENS_MAX))
 }
 
-/// Removes thinking that the server left in the text.
-fn without_thought(text: &str) -> &str {
+/// Removes thinking that the server left in the text. A reply that was cut can end within its thinking.
+fn without_thought(text: &str, stop: Option<Stop>) -> &str {
     let Some(thought) = text.trim_start().strip_prefix(THOUGHT_START) else { return text };
-    thought.split_once(THOUGHT_END).map_or(text, |(_, rest)| rest.trim_start())
+    let without_end = if stop == Some(Stop::Length) { "" } else { text };
+    thought.split_once(THOUGHT_END).map_or(without_end, |(_, rest)| rest.trim_start())
 }
