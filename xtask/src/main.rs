@@ -48,6 +48,8 @@ cargo xtask bench -- wire [ARGS...]
                                measures the real binary over HTTP, next to a bare client and to rig; `--help` lists ARGS
 cargo xtask bench -- serve [ARGS...]
                                measures `guildhall serve` with hundreds of viewers; `--help` lists ARGS
+cargo xtask bench -- budget [ARGS...]
+                               measures how much of a known amount of work a budget finishes; `--help` lists ARGS
 
 Examples:
   cargo xtask test
@@ -57,6 +59,7 @@ Examples:
   cargo xtask bench -- --quick
   cargo xtask bench -- wire --small
   cargo xtask bench -- serve --small
+  cargo xtask bench -- budget --small
 ";
 
 fn main() -> ExitCode {
@@ -78,6 +81,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["web"] => web::run()?,
         ["bench", "--", "wire", extra @ ..] => wire::run(extra)?,
         ["bench", "--", "serve", extra @ ..] => wire::run_serve(extra)?,
+        ["bench", "--", "budget", extra @ ..] => wire::run_budget(extra)?,
         ["bench", extra @ ..] => run(cargo(&["bench", "-p", "guildhall-kernel", "-p", "guildhall"]).args(extra))?,
         ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {

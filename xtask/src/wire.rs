@@ -41,6 +41,19 @@ pub(crate) fn run_serve(args: &[&str]) -> Outcome {
     run_cargo(&mut bench)
 }
 
+/// Starts the benchmark of budgets.
+pub(crate) fn run_budget(args: &[&str]) -> Outcome {
+    let has = |name: &str| args.iter().any(|arg| arg.starts_with(name));
+    let mut bench = cargo(&["run", "--quiet", "--release", "-p", "guildhall-bench", "--", "budget"]);
+    bench.args(args);
+    for (flag, package) in [("--guildhall", "guildhall-cli"), ("--model-server", "guildhall-model-server")] {
+        if !has("--help") && !has("-h") && !has(flag) {
+            bench.args([flag, &build(&["build", "--release", "-p", package])?]);
+        }
+    }
+    run_cargo(&mut bench)
+}
+
 /// Builds a program and returns its path.
 pub(crate) fn build(args: &[&str]) -> Result<String, String> {
     let failed = |why: String| format!("`cargo {}` failed: {why}", args.join(" "));

@@ -1,7 +1,9 @@
 //! Measures the real binary over HTTP: trees of agents against a fake model, next to a bare client (the floor) and to rig.
-//! Run it as `cargo xtask bench -- wire`, which builds the programs, or as `cargo xtask bench -- serve` for the server. docs/benchmarks.md explains the figures.
+//! Run it as `cargo xtask bench -- wire`, which builds the programs, as `cargo xtask bench -- serve` for the server, or as
+//! `cargo xtask bench -- budget` for how much work a budget finishes. docs/benchmarks.md explains the figures.
 #![allow(clippy::print_stdout, reason = "a benchmark prints to stdout")]
 
+mod budget;
 mod cases;
 mod fake;
 mod figures;
@@ -63,11 +65,13 @@ struct Cli {
     test_minutes: Option<f64>,
 }
 
-/// The benchmark of the server, and the programs that the benchmarks start as processes of their own.
+/// The benchmarks of the server and of budgets, and the programs that the benchmarks start as processes of their own.
 #[derive(Subcommand)]
 enum Part {
     #[command(bin_name = "cargo xtask bench -- serve")]
     Serve(serve::Serve),
+    #[command(bin_name = "cargo xtask bench -- budget")]
+    Budget(budget::Budget),
     #[command(hide = true)]
     Fake(fake::FakeBehaviour),
     #[command(hide = true)]
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.part {
         Some(Part::Serve(serve)) => serve::run(serve),
+        Some(Part::Budget(budget)) => budget::run(budget),
         Some(Part::Fake(behaviour)) => fake::run(behaviour),
         Some(Part::Floor(work)) => floor::run(work),
         Some(Part::Measure { program }) => measure::run(&program),
@@ -126,7 +131,8 @@ fn bench(cli: Cli) -> Result<(), String> {
     } else {
         format!("Rig was not measured: {}.", cli.no_rig.as_deref().unwrap_or("its program was not given"))
     };
-    let results = format!("{}\n\n{}", report::machine(runs, &load), report::table(&values, &rig));
+    let results =
+        format!("{}\n\n{}", report::machine(&load, report::Figures::Medians(runs)), report::table(&values, &rig));
     println!("{results}");
     if let Some(page) = page {
         page.write_with_plot(&results, &values)?;

@@ -56,8 +56,17 @@ fn begin(benchmark: &str) -> String {
     format!("<!-- The next lines are written by `cargo xtask bench -- {benchmark} --write`. -->")
 }
 
+/// What the figures of a table are.
+#[derive(Clone, Copy)]
+pub(crate) enum Figures {
+    /// The median of this many runs.
+    Medians(usize),
+    /// That of one run.
+    Single,
+}
+
 /// The machine, its load and the day, without its name.
-pub(crate) fn machine(runs: usize, load_before: &str) -> String {
+pub(crate) fn machine(load_before: &str, figures: Figures) -> String {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let of = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
@@ -72,10 +81,14 @@ pub(crate) fn machine(runs: usize, load_before: &str) -> String {
     let release = read("/proc/sys/kernel/osrelease");
     // What follows the version number may name a machine.
     let kernel = release.split('-').next().unwrap_or_default();
+    let figures = match figures {
+        Figures::Medians(runs) => format!("Each figure is the median of {runs} runs."),
+        Figures::Single => "Each figure is that of one run.".to_owned(),
+    };
     let day = Command::new("date").args(["-u", "+%Y-%m-%d"]).output().map(|output| output.stdout).unwrap_or_default();
     format!(
         "On {}, with {cores} cores ({model}), {} GiB of memory and Linux {}. The load average of the last minute was {load_before} before \
-         the runs and {} after them. Each figure is the median of {runs} runs.",
+         the runs and {} after them. {figures}",
         String::from_utf8_lossy(&day).trim(),
         kib.div_ceil(1024 * 1024),
         kernel.trim(),
@@ -169,7 +182,7 @@ mod tests {
     fn the_documentation_has_a_place_for_the_results() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md");
         let text = fs::read_to_string(page).unwrap();
-        assert!(Page::split(&text, "wire").is_some() && Page::split(&text, "serve").is_some());
+        assert!(["wire", "serve", "budget"].iter().all(|benchmark| Page::split(&text, benchmark).is_some()));
     }
 
     #[test]

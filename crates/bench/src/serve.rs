@@ -111,7 +111,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), String> {
         begin("many agents");
         bench.many_agents(&mut values)?;
     }
-    let results = format!("{}\n\n{}", report::machine(runs, &load), values.table(&size));
+    let results = format!("{}\n\n{}", report::machine(&load, report::Figures::Medians(runs)), values.table(&size));
     println!("{results}");
     page.map_or(Ok(()), |page| page.write(&results))
 }

@@ -30,7 +30,7 @@ const OURS: &[(&str, &[&str])] = &[
         ],
     ),
     ("guildhall-agent", &["guildhall-kernel"]),
-    ("guildhall-bench", &[]),
+    ("guildhall-bench", &["guildhall-model-server"]),
     ("guildhall-cli", &["guildhall", "guildhall-lnbits-peer", "guildhall-model-server", "guildhall-server"]),
     ("guildhall-kernel", &[]),
     ("guildhall-laws", &["guildhall-kernel"]),

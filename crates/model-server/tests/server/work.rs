@@ -134,7 +134,7 @@ fn a_hirer_hires_for_all_its_work_one_level_lower_and_says_which_reports_it_saw_
         let said = hirer.ask(8192);
         let task = json!({"specialty": "manager", "task": "WORK levels=1 hires=3 turns=2 tokens=300"});
         assert_eq!((said.text.len(), said.calls), (160, vec![("delegate_task".into(), task); 3]), "{wire:?}");
-        let whole = "REPORT:bytes=44,saw=3,of=4,poor=1:01234567:END";
+        let whole = "REPORT:bytes=46,saw=3,of=4,poor=1:01234567:END";
         // One whole report of a hirer that saw one report too few, one that is cut, and one hire that said nothing.
         let reports = [shown("complete", whole), shown("complete", &whole[..40]), shown("exhausted", "Nothing.")];
         hirer.results(|at| reports[at].clone());
