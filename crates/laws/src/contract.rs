@@ -77,7 +77,7 @@ pub(crate) struct Contract {
     /// What the contract has learned from the reports of its hires.
     pub(crate) experience: Experience,
     /// Its own open draw.
-    pub(crate) draw: Option<AskId>,
+    pub(crate) draw: Option<OwnDraw>,
     /// The sum of the money that its hirer sent as answers to draws.
     pub(crate) drawn: i128,
     /// The reports that no request has included yet, in order of arrival.
@@ -432,6 +432,14 @@ impl Hired {
             drawn: 0,
         }
     }
+}
+
+/// An open draw of the contract itself.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnDraw {
+    pub(crate) ask: AskId,
+    /// Whether the contract had no hires when it drew: then it drew for its own turn.
+    pub(crate) alone: bool,
 }
 
 /// A draw that its receiver has heard and not answered.

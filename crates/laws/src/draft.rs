@@ -53,7 +53,12 @@ pub(crate) fn replied(contract: &mut Contract, said: &Said, is_last: bool, found
         found.demand(whole, Law::Reports, format_args!("a continued reply has lost the text before it"));
     }
     let cut = said.cut == Some(Cut::MaxTokens) && said.calls == 0 && said.words.is_some();
-    draft.parts = if cut && may_continue && before < CONTINUATIONS_MAX { before + 1 } else { 0 };
+    draft.parts = match said.words {
+        // A last reply without words leaves what was to be continued.
+        None if is_last => before,
+        Some(_) if cut && may_continue && before < CONTINUATIONS_MAX => before + 1,
+        Some(_) | None => 0,
+    };
     draft.size = size;
     match said.words {
         Some(words) => {

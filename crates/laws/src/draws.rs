@@ -5,7 +5,7 @@ use guildhall_kernel::{Answer, Ask, AskId, AskKey, Cost, Fact, Msat, Path, Stimu
 
 use crate::batch::Batch;
 use crate::checker::Step;
-use crate::contract::{Contract, Ending, OpenDraw, Phase};
+use crate::contract::{Contract, Ending, OpenDraw, OwnDraw, Phase};
 use crate::purse::wide;
 use crate::tells;
 use crate::violation::{Found, Law};
@@ -37,7 +37,7 @@ struct Raise {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotMet {
     draw: AskId,
-    /// Whether the contract had no hires: then it drew for its own turn.
+    /// Whether the contract drew for its own turn.
     alone: bool,
 }
 
@@ -46,7 +46,8 @@ pub(crate) fn asked(contract: &mut Contract, id: AskId, least: Msat, found: &mut
     let level = contract.path().level();
     found.demand(level > 0, Law::Hires, format_args!("a root draws, but a root has no hirer"));
     found.demand(least > Msat::ZERO, Law::Holds, format_args!("draws no money"));
-    let open = contract.draw.replace(id).map_or(0, |open| open.0);
+    let alone = contract.live.is_empty() && contract.row.waiting.is_empty();
+    let open = contract.draw.replace(OwnDraw { ask: id, alone }).map_or(0, |open| open.ask.0);
     found.demand(open == 0, Law::Holds, format_args!("makes a second draw while #{open} is open"));
 }
 
@@ -55,10 +56,10 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     let free = cost == Cost::Known(Msat::ZERO);
     step.found.demand(free, Law::Holds, format_args!("the draw {id} costs {cost:?}, but a draw costs nothing"));
     let contract = &mut step.tree.contracts[step.me];
-    contract.draw = contract.draw.filter(|open| *open != id);
+    let answered = contract.draw.take_if(|open| open.ask == id);
     let notes = &mut step.batch.draws;
     if let Answer::NotMet = answer {
-        let alone = contract.live.is_empty() && contract.row.waiting.is_empty();
+        let alone = answered.is_some_and(|draw| draw.alone);
         notes.not_met = Some(NotMet { draw: id, alone });
     } else {
         let refused = notes.refused == Some(id);
@@ -179,7 +180,7 @@ pub(crate) fn check_over(notes: &Notes, contract: &Contract, found: &mut Found<'
         found.broken(Law::Hires, format_args!("{} is raised for a draw, but the money is not sent to it", raise.hire));
     }
     for heard in [notes.paid, notes.refused].into_iter().flatten() {
-        let open = contract.draw == Some(heard);
+        let open = contract.draw.is_some_and(|draw| draw.ask == heard);
         found.demand(!open, Law::Holds, format_args!("the draw {heard} has its answer, but is still open"));
     }
     let working = matches!(contract.phase, Phase::Working);

@@ -182,7 +182,7 @@ pub(crate) fn check_ended(contract: &Contract, found: &mut Found<'_>) {
     }
     let waits = contract.row.waiting.len();
     found.demand(waits == 0, Law::Closing, format_args!("the contract is ending, but {waits} of its hires wait"));
-    let draw = contract.draw.map_or(0, |draw| draw.0);
+    let draw = contract.draw.map_or(0, |draw| draw.ask.0);
     found.demand(draw == 0, Law::Closing, format_args!("the contract is ending, but its draw #{draw} is open"));
 }
 

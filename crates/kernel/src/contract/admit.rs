@@ -233,34 +233,40 @@ impl Contract {
         facts: &mut Vec<Fact>,
     ) {
         let context = self.context_of(offer);
-        match place {
-            Place::Refuse(why) => self.refuse_hire(self.as_of_now(why), offer, origin, facts),
+        let place = match place {
             Place::Admit(share) if self.row_is_empty() => {
                 match self.consider(offer, context.clone(), self.hires + 1, share, now) {
-                    Ok(brief) => self.emit_hire(brief, offer.mode, origin, facts),
-                    Err(Refusal::Money { .. }) => self.queue_hire(offer, context, origin, later, facts),
-                    Err(why) => self.refuse_hire(self.as_of_now(why), offer, origin, facts),
+                    Ok(brief) => return self.emit_hire(brief, offer.mode, origin, facts),
+                    Err(Refusal::Money { .. }) => Place::Queue,
+                    Err(why) => Place::Refuse(why),
                 }
             }
-            Place::Admit(_) | Place::Queue => self.queue_hire(offer, context, origin, later, facts),
+            Place::Admit(_) => Place::Behind,
+            Place::Queue | Place::Behind | Place::Refuse(_) => place,
+        };
+        match place {
+            Place::Refuse(why) => self.refuse_hire(self.as_of_now(why), offer, origin, facts),
+            Place::Admit(_) | Place::Behind => self.queue_hire(offer, context, origin, facts),
+            Place::Queue if self.may_queue(offer.mode, later) => self.queue_hire(offer, context, origin, facts),
+            Place::Queue => {
+                let (minimum, free) = (self.minimum_of(offer, &context), self.pot());
+                self.refuse_hire(Refusal::Money { asked: minimum, free, minimum }, offer, origin, facts);
+            }
         }
     }
 
-    /// Lets a hire wait, if there is something that it may wait for.
-    fn queue_hire(&mut self, offer: &Offer, context: Context, origin: Origin, later: Later, facts: &mut Vec<Fact>) {
+    /// Returns whether there is something that a new hire may wait for. If nothing moves, the contract draws for its hires.
+    fn may_queue(&self, mode: Mode, later: Later) -> bool {
+        let draws = self.is_stuck() && self.brief.path.level() > 0;
+        !self.row_is_empty() || draws || later.holds_money() || self.may_wait(mode)
+    }
+
+    /// Lets a hire wait for money, unless more hires wait than heads are free.
+    fn queue_hire(&mut self, offer: &Offer, context: Context, origin: Origin, facts: &mut Vec<Fact>) {
         let (asked, free) = (Heads(u32::try_from(self.queue.len()).unwrap_or(u32::MAX)), self.heads.available());
         if asked >= free {
             let asked = Heads(asked.0.saturating_add(1));
             return self.refuse_hire(Refusal::NoHeads { asked, free }, offer, origin, facts);
-        }
-        // If nothing moves, the contract draws for its hires, or its own hires that draw give way.
-        let helped = self.is_stuck() && (self.brief.path.level() > 0 || !self.row_is_empty());
-        let minimum = self.minimum_of(offer, &context);
-        let is_free = minimum == Msat::ZERO && !self.row_is_empty();
-        if !is_free && !helped && !later.holds_money() && !self.may_wait(offer.mode) {
-            // Whatever is available is for those who wait already.
-            let free = if self.row_is_empty() { self.pot() } else { Msat::ZERO };
-            return self.refuse_hire(Refusal::Money { asked: minimum, free, minimum }, offer, origin, facts);
         }
         let (ordinal, offer) = (self.hires + 1, Box::new(offer.clone()));
         self.emit(Fact::Queued { origin, ordinal, offer, context }, facts);

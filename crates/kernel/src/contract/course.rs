@@ -1,7 +1,7 @@
 //! The steps that a contract takes on its own: the next request, the wrap-up, the checks, the close.
 
-use super::row::Found;
-use super::state::Ending;
+use super::row::{Found, Missing};
+use super::state::{DrawnFor, Ending};
 use super::{Contract, NOTICE_BYTES_MAX, OwnDraw, Phase};
 use crate::ask::{Answer, Ask, Cost, Origin, Request, Stimulus, Turn};
 use crate::brief::CloseWhen;
@@ -58,7 +58,7 @@ impl Contract {
     }
 
     /// Returns whether the model has something to read, and nothing delays the request.
-    fn request_is_due(&self) -> bool {
+    pub(super) fn request_is_due(&self) -> bool {
         self.unread && self.pauses == 0
     }
 
@@ -89,15 +89,14 @@ impl Contract {
             return self.begin_closing(Outcome::Exhausted(Limit::Turns), facts);
         }
         // After a nudge the contract uses what it has: the nudge was given only if that pays for a turn.
-        let missing = self.full_turn().minus(self.purse.available()).unwrap_or(Msat::ZERO);
-        let draws = missing > Msat::ZERO
-            && self.nudge.is_none()
-            && (self.own_draw == OwnDraw::Refused || self.can_draw(missing));
+        let missing = self.missing_turn();
+        let refused = missing.all > Msat::ZERO && self.own_draw == OwnDraw::Refused(DrawnFor::Turn);
+        let draws = self.nudge.is_none() && (refused || self.drawable(missing).is_some());
         match self.reply_tokens() {
             Some(max_tokens) if !draws => self.ask_model(self.view.total(), max_tokens, Turn::Next, facts),
             // There is not enough money, but what is open may return some: wait for that.
             Some(_) | None if !self.is_stuck() || self.own_draw.open().is_some() => {}
-            Some(_) | None if draws && self.find_money(missing, facts) == Found::Wait => {}
+            Some(_) | None if draws && self.find_money(DrawnFor::Turn, missing, facts) == Found::Wait => {}
             Some(_) | None if self.makes_room(facts) => {}
             Some(_) | None => self.begin_closing(Outcome::Exhausted(Limit::Purse), facts),
         }
@@ -108,6 +107,13 @@ impl Contract {
     fn makes_room(&mut self, facts: &mut Vec<Fact>) -> bool {
         while self.is_stuck() && self.refuse_youngest_drawer(facts) {}
         !self.is_stuck()
+    }
+
+    /// Returns what is missing for a full turn. What pays for the shortest turn helps.
+    fn missing_turn(&self) -> Missing {
+        let free = self.purse.available();
+        let until = |turn: Msat| turn.minus(free).unwrap_or(Msat::ZERO);
+        Missing { least: until(self.brief.tariff.turn_min(self.view.total())), all: until(self.full_turn()) }
     }
 
     /// Returns the money for a full turn: long enough for an ordinary reply, and for one like the longest so far.

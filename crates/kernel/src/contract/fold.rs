@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::admit::Candidate;
 use super::row::{Moving, QueueHeads, Queued};
 use super::share::Learned;
-use super::state::{Ending, Open, OpenDraw, OwnDraw, Phase, Placed, Requested, Round, Uncertain, View, Wait};
+use super::state::{DrawnFor, Ending, Open, OpenDraw, OwnDraw, Phase, Placed, Requested, Round, Uncertain, View, Wait};
 use super::{Contract, NOTICE_BYTES_MAX};
 use crate::account::Account;
 use crate::ask::{Addressee, Answer, Ask, Matter, Origin, Request, ToolCall, Turn};
@@ -197,7 +197,8 @@ impl Contract {
             Ask::Draw { least } => {
                 law(self.own_draw.open().is_none(), "a contract has at most one open draw")?;
                 law(self.can_draw(*least), "a hire draws an amount above zero, within its maximum")?;
-                self.own_draw = OwnDraw::Open(OpenDraw { id, missing: *least });
+                let wanted = if self.request_is_due() { DrawnFor::Turn } else { DrawnFor::Row };
+                self.own_draw = OwnDraw::Open(OpenDraw { id, missing: *least, wanted });
                 Hold::default()
             }
             Ask::Tell { to, what } => {

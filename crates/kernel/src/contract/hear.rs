@@ -153,6 +153,8 @@ impl Contract {
     fn hear_hire(&mut self, offer: Offer, now: Millis, facts: &mut Vec<Fact>) {
         let offer = Offer { mode: Mode::Background, ..offer };
         for place in self.places(&[Want::Hire(&offer)], now) {
+            // The own request goes first, also before a hire that would fit.
+            let place = if self.request_is_due() { place.behind() } else { place };
             self.place_hire(&offer, Origin::Outside, place, Later::default(), now, facts);
         }
     }

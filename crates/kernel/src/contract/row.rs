@@ -2,7 +2,8 @@
 //! oldest first. Nobody overtakes.
 
 use super::share::{Claim, blocking_if_any, fitting, give_out};
-use super::{Contract, OwnDraw, Phase};
+use super::state::DrawnFor;
+use super::{Contract, NOTICE_BYTES_MAX, OwnDraw, Phase};
 use crate::ask::{Ask, Origin, Stimulus};
 use crate::brief::{Context, Inherit, Mode, Offer};
 use crate::fact::{Fact, Hold};
@@ -101,9 +102,9 @@ impl Contract {
     }
 
     /// Serves those who wait: first the hires that draw, then the hires that have not begun. Returns when the first in the
-    /// row does not fit and something may return money, or when the row is empty.
+    /// row does not fit and something may return money, when the row is empty, or when the own request is due: it goes first.
     pub(super) fn serve(&mut self, now: Millis, facts: &mut Vec<Fact>) {
-        while self.phase == Phase::Working {
+        while self.phase == Phase::Working && !self.request_is_due() {
             let served = match self.drawers.first().copied() {
                 Some(ordinal) => self.serve_drawer(ordinal, facts) || self.refuse_who_must_not_wait(facts),
                 None if !self.queue.is_empty() => self.serve_queue(now, facts),
@@ -124,7 +125,7 @@ impl Contract {
         }
         // The hire whose draw is refused returns money, unless it waits for an answer: then the next in the row gives way.
         self.is_stuck()
-            && self.find_money(self.missing_for(drawer.least), facts) == Found::GiveWay
+            && self.find_money(DrawnFor::Row, self.missing(drawer.least, drawer.least), facts) == Found::GiveWay
             && self.refuse_youngest_drawer(facts)
     }
 
@@ -138,7 +139,8 @@ impl Contract {
             return false;
         }
         let turn = self.one_turn_of(&first.offer, &first.context);
-        match self.find_money(self.missing_for(turn), facts) {
+        let minimum = self.minimum_of(&first.offer, &first.context);
+        match self.find_money(DrawnFor::Row, self.missing(minimum, turn), facts) {
             Found::Wait => false,
             Found::GiveWay => {
                 self.refuse_queued_for_money(ordinal, facts);
@@ -206,28 +208,41 @@ impl Contract {
     }
 
     /// Finds money when nothing moves: draws it from the hirer, if that is possible.
-    pub(super) fn find_money(&mut self, missing: Msat, facts: &mut Vec<Fact>) -> Found {
+    pub(super) fn find_money(&mut self, wanted: DrawnFor, missing: Missing, facts: &mut Vec<Fact>) -> Found {
         match self.own_draw {
             OwnDraw::Open(_) => return Found::Wait,
-            OwnDraw::Refused => return Found::GiveWay,
-            OwnDraw::None => {}
+            OwnDraw::Refused(refused) if refused == wanted => return Found::GiveWay,
+            OwnDraw::Refused(_) | OwnDraw::None => {}
         }
-        if !self.can_draw(missing) {
-            return Found::GiveWay;
-        }
-        self.emit_ask(Ask::Draw { least: missing }, Hold::default(), Origin::Course, facts);
+        let Some(least) = self.drawable(missing) else { return Found::GiveWay };
+        self.emit_ask(Ask::Draw { least }, Hold::default(), Origin::Course, facts);
         Found::Wait
+    }
+
+    /// Returns how much of the missing money the contract may ask its hirer for. `None` if that would not even be the least
+    /// that helps.
+    pub(super) fn drawable(&self, missing: Missing) -> Option<Msat> {
+        let part = missing.all.min(self.room());
+        (part >= missing.least && part > Msat::ZERO).then_some(part)
     }
 
     /// Returns whether the contract may ask its hirer for this amount.
     pub(super) fn can_draw(&self, missing: Msat) -> bool {
-        let within = |max: Msat| self.purse.granted().plus(missing).is_some_and(|sum| sum <= max);
-        self.brief.path.level() > 0 && missing > Msat::ZERO && self.money_max.is_none_or(within)
+        missing > Msat::ZERO && missing <= self.room()
+    }
+
+    /// Returns how much the contract may still draw.
+    fn room(&self) -> Msat {
+        match self.money_max {
+            _ if self.brief.path.level() == 0 => Msat::ZERO,
+            None => Msat::SUPPLY,
+            Some(max) => max.minus(self.purse.granted()).unwrap_or(Msat::ZERO),
+        }
     }
 
     /// Returns whether the contract may get more money from its hirer.
     pub fn may_draw(&self) -> bool {
-        self.brief.path.level() > 0 && self.money_max.is_none_or(|max| self.purse.granted() < max)
+        self.room() > Msat::ZERO
     }
 
     /// Refuses the draw of the youngest hire that draws, if there is one. Its change serves the others.
@@ -266,9 +281,11 @@ impl Contract {
 
     /// Refuses a hire that waits.
     pub(super) fn refuse_queued(&mut self, ordinal: u32, why: Refusal, facts: &mut Vec<Fact>) {
-        let Queued { origin, offer, .. } = &*self.queue[&ordinal];
+        let Queued { origin, offer, pauses, .. } = &*self.queue[&ordinal];
         let (origin, agent) = (*origin, Some(self.candidate(offer).agent.clone()));
-        let bytes = why.bytes();
+        // Of a hire in the background, the model is told in a notice of its own.
+        let notice = if *pauses { 0 } else { u32::try_from(NOTICE_BYTES_MAX).expect("a notice is short") };
+        let bytes = why.bytes().saturating_add(notice);
         self.emit(Fact::Refused { why, origin, bytes, agent, ordinal: Some(ordinal) }, facts);
         self.wake_ready(facts);
     }
@@ -304,6 +321,14 @@ impl Contract {
         let claim = self.claim(&first.offer, &first.context, Heads(1));
         fitting(claim.need, claim.minimum, self.pot(), self.may_start_with_less(first.mode(), None)).is_some()
     }
+}
+
+/// Money that is missing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Missing {
+    /// The least that helps.
+    pub(super) least: Msat,
+    pub(super) all: Msat,
 }
 
 /// What came of the search for money.

@@ -5,7 +5,7 @@
 //! front whose needs fit into the pot is admitted. Only if nobody has to wait then, the rest of the pot is given out.
 
 use super::Contract;
-use super::row::QueueHeads;
+use super::row::{Missing, QueueHeads};
 use crate::ask::ToolCall;
 use crate::brief::{Context, Mode, Offer};
 use crate::input::Call;
@@ -42,8 +42,21 @@ pub(super) struct Share {
 /// What happens to a hire of a reply.
 pub(super) enum Place {
     Admit(Share),
+    /// It does not fit now.
     Queue,
+    /// It comes after others, and is admitted or refused when the row is served.
+    Behind,
     Refuse(Refusal),
+}
+
+impl Place {
+    /// Puts a hire that breaks no law behind others.
+    pub(super) fn behind(self) -> Place {
+        match self {
+            Place::Admit(_) | Place::Queue | Place::Behind => Place::Behind,
+            Place::Refuse(why) => Place::Refuse(why),
+        }
+    }
 }
 
 /// What a call needs from the available money and heads.
@@ -125,8 +138,7 @@ impl Contract {
     /// Returns the largest part of this amount that could be granted to one more hire. The contract keeps the rest for its
     /// own next turn.
     pub fn grantable(&self, money: Msat) -> Msat {
-        let cap = Msat::capped(u128::from(money.get() / KEPT_MAX));
-        money.minus(self.own_turn(1).min(cap)).unwrap_or(Msat::ZERO)
+        money.minus(self.kept_of(money, 1)).unwrap_or(Msat::ZERO)
     }
 
     /// Decides what happens to each hire among the wants, in order. A hire that breaks a law is refused; the longest row
@@ -156,7 +168,7 @@ impl Contract {
         });
         let places: Vec<Result<Claim<'_>, Refusal>> = places.collect();
         if !self.row_is_empty() {
-            let place = |place: Result<Claim<'_>, Refusal>| place.map_or_else(Place::Refuse, |_| Place::Queue);
+            let place = |place: Result<Claim<'_>, Refusal>| place.map_or_else(Place::Refuse, |_| Place::Behind);
             return places.into_iter().map(place).collect();
         }
         let tools = wants.iter().any(|want| matches!(want, Want::Tool(call) if call.price > Msat::ZERO));
@@ -167,8 +179,12 @@ impl Contract {
     /// not fit and has nothing to wait for is refused, and the next is tried. `tools` is whether the reply has tool calls
     /// with a price.
     fn fill_row(&self, free: Msat, mut places: Vec<Result<Claim<'_>, Refusal>>, tools: bool) -> Vec<Place> {
-        let count = places.iter().flatten().count();
-        let mut pot = free.minus(self.kept(count)).unwrap_or(Msat::ZERO);
+        let mut count = places.iter().flatten().count();
+        let pot_beside = |granted: Msat, count| {
+            let rest = free.minus(granted).expect("what was granted is a part of what is free");
+            rest.minus(self.kept(count)).unwrap_or(Msat::ZERO)
+        };
+        let (mut pot, mut granted) = (pot_beside(Msat::ZERO, count), Msat::ZERO);
         let (mut admitted, mut before) = (0, None);
         for place in &mut places {
             let Ok(claim) = place else { continue };
@@ -177,6 +193,7 @@ impl Contract {
             if let Some(money) = fitting(claim.need, claim.minimum, pot, less) {
                 claim.money = money;
                 pot = pot.minus(money).expect("what fits is at most the pot");
+                granted = granted.plus(money).expect("the pot is a part of what is free");
                 (admitted, before) = (admitted + 1, Some(blocking_if_any(before, mode)));
                 continue;
             }
@@ -185,6 +202,8 @@ impl Contract {
                 break;
             }
             *place = Err(Refusal::Money { asked: claim.minimum, free: pot, minimum: claim.minimum });
+            count -= 1;
+            pot = pot_beside(granted, count);
         }
         let claims: Vec<&mut Claim<'_>> = places.iter_mut().flatten().collect();
         if admitted == claims.len() {
@@ -305,11 +324,14 @@ impl Contract {
     /// wait. It is at most half of what was available when the contract hired; for a root only until the first report,
     /// because nobody above can help a root.
     pub(super) fn kept(&self, new: usize) -> Msat {
+        self.kept_of(if new > 0 { self.free_before } else { self.free_at_hire }, new)
+    }
+
+    fn kept_of(&self, free: Msat, new: usize) -> Msat {
         let turn = self.own_turn(new);
         if self.brief.path.level() == 0 && self.learned.reported {
             return turn;
         }
-        let free = if new > 0 { self.free_before } else { self.free_at_hire };
         turn.min(Msat::capped(u128::from(free.get() / KEPT_MAX)))
     }
 
@@ -334,10 +356,11 @@ impl Contract {
         self.purse.available().minus(self.kept(0)).unwrap_or(Msat::ZERO)
     }
 
-    /// Returns how much is missing until the pot has this amount.
-    pub(super) fn missing_for(&self, amount: Msat) -> Msat {
-        let wanted = u128::from(amount.get()) + u128::from(self.kept(0).get());
-        Msat::capped(wanted.saturating_sub(u128::from(self.purse.available().get())))
+    /// Returns how much is missing until the pot has this amount, or at least the least amount.
+    pub(super) fn missing(&self, least: Msat, all: Msat) -> Missing {
+        let (kept, free) = (u128::from(self.kept(0).get()), u128::from(self.purse.available().get()));
+        let until = |amount: Msat| Msat::capped((u128::from(amount.get()) + kept).saturating_sub(free));
+        Missing { least: until(least), all: until(all) }
     }
 
     /// Returns whether a hire could make hires itself.

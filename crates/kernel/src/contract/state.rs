@@ -47,14 +47,14 @@ pub(super) enum OwnDraw {
     None,
     Open(OpenDraw),
     /// The newest input refused it.
-    Refused,
+    Refused(DrawnFor),
 }
 
 impl OwnDraw {
     pub(super) fn open(self) -> Option<OpenDraw> {
         match self {
             OwnDraw::Open(draw) => Some(draw),
-            OwnDraw::None | OwnDraw::Refused => None,
+            OwnDraw::None | OwnDraw::Refused(_) => None,
         }
     }
 
@@ -64,12 +64,22 @@ impl OwnDraw {
     }
 }
 
+/// What a contract draws for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DrawnFor {
+    /// Its own next request.
+    Turn,
+    /// The first of those that wait for its money.
+    Row,
+}
+
 /// A draw without an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OpenDraw {
     pub(super) id: AskId,
     /// The money that has not come yet.
     pub(super) missing: Msat,
+    pub(super) wanted: DrawnFor,
 }
 
 /// A reply that was cut, with everything that came before it.

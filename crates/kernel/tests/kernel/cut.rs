@@ -61,6 +61,16 @@ fn a_last_reply_that_is_cut_is_marked() {
 }
 
 #[test]
+fn a_last_reply_without_words_leaves_the_cut_text_as_the_report_and_marks_it() {
+    let mut hall = Hall::open(root("coder", 9));
+    hall.replies_for("1", part("half", Cut::MaxTokens), crate::say::known(10));
+    hall.replies_for("1", Reply { words: None, ..words("thinking") }, crate::say::known(1));
+    let report = hall.report("1");
+    assert_eq!((report.outcome, report.cut), (Outcome::Exhausted(Limit::Purse), true));
+    assert_eq!(report.text.text(), words("half").words.unwrap());
+}
+
+#[test]
 fn a_wrap_up_keeps_what_was_written() {
     let mut hall = Hall::open(root("coder", 1000));
     hall.replies("1", part("half", Cut::MaxTokens));

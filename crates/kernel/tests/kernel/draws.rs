@@ -5,13 +5,13 @@ use guildhall_kernel::{Answer, Ask, Brief, CloseWhen, Fact, Grant, Heads, Limit,
 use crate::hall::{Delivery, Hall};
 use crate::say::{ask_hirer, hire, known, path, root, sat, tool, words};
 
-fn hall(money: u64) -> Hall {
+pub(crate) fn hall(money: u64) -> Hall {
     let own = root("contractor", money + 2 + 4);
     let grant = Grant { heads: Heads(20), ..own.grant };
     Hall::open(Brief { grant, hiring: Some(crate::say::hiring(&["a", "b", "c", "l"])), ..own })
 }
 
-fn draws(hall: &Hall, at: &str) -> Vec<String> {
+pub(crate) fn draws(hall: &Hall, at: &str) -> Vec<String> {
     let draw = |fact: &Fact| match fact.asked() {
         Some((_, Ask::Draw { least })) => Some(least.to_string()),
         _ => None,
@@ -19,13 +19,13 @@ fn draws(hall: &Hall, at: &str) -> Vec<String> {
     hall.journal[&path(at)].iter().filter_map(draw).collect()
 }
 
-fn answers(hall: &Hall, at: &str) -> Vec<Answer> {
+pub(crate) fn answers(hall: &Hall, at: &str) -> Vec<Answer> {
     let answers = hall.journal[&path(at)].iter().filter_map(Fact::answered);
     answers.map(|(_, answer)| answer.clone()).filter(|answer| matches!(answer, Answer::Met | Answer::NotMet)).collect()
 }
 
 /// The hire works until it can't pay a full turn.
-fn runs_dry(hall: &mut Hall, at: &str) {
+pub(crate) fn runs_dry(hall: &mut Hall, at: &str) {
     while hall.waits_for_model(at) && !hall.contract(at).is_closing() {
         hall.says(at, &[tool("look")]);
         if !hall.contract(at).is_closing() {
@@ -35,7 +35,7 @@ fn runs_dry(hall: &mut Hall, at: &str) {
 }
 
 /// Two hires of 68 sat each, which share all that the contractor does not keep.
-fn two_hires() -> Hall {
+pub(crate) fn two_hires() -> Hall {
     let mut hall = hall(140);
     hall.says("1", &[hire("a"), hire("b")]);
     hall

@@ -6,7 +6,7 @@ use crate::hall::Hall;
 use crate::say::{Do, TARIFF, hire, msat, path, root, sat, stop, tell, tool, wait};
 
 /// A model whose ordinary turn costs 4 sat, and sixteen of them 64. A hire needs 64 sat and its severance of 2.
-fn hall(money: u64) -> Hall {
+pub(crate) fn hall(money: u64) -> Hall {
     let own = root("contractor", money + 2 + 4);
     let grant = Grant { heads: Heads(20), ..own.grant };
     Hall::open(Brief { grant, tariff: TARIFF, hiring: Some(crate::say::hiring(&TEAM)), ..own })
@@ -14,17 +14,17 @@ fn hall(money: u64) -> Hall {
 
 const TEAM: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-fn queued(facts: &[Fact]) -> Vec<u32> {
+pub(crate) fn queued(facts: &[Fact]) -> Vec<u32> {
     let ordinal = |fact: &Fact| if let Fact::Queued { ordinal, .. } = fact { Some(*ordinal) } else { None };
     facts.iter().filter_map(ordinal).collect()
 }
 
-fn hired(facts: &[Fact]) -> Vec<String> {
+pub(crate) fn hired(facts: &[Fact]) -> Vec<String> {
     let path = |fact: &Fact| Some(fact.asked()?.1.brief()?.path.to_string());
     facts.iter().filter_map(path).collect()
 }
 
-fn refused(facts: &[Fact]) -> Vec<(Option<u32>, &Refusal)> {
+pub(crate) fn refused(facts: &[Fact]) -> Vec<(Option<u32>, &Refusal)> {
     facts.iter().filter_map(refusal).collect()
 }
 
@@ -199,6 +199,18 @@ fn no_more_hires_wait_than_heads_are_free() {
     let facts = hall.says("1", &names(&["a", "b", "c", "d", "e", "f"]));
     assert_eq!((hired(&facts).len(), queued(&facts)), (2, vec![3, 4]));
     assert!(refused(&facts).iter().all(|(_, why)| matches!(why, Refusal::NoHeads { .. })), "{facts:?}");
+}
+
+#[test]
+fn the_shares_of_heads_are_computed_as_if_all_who_wait_were_admitted() {
+    let mut hall = hall(80);
+    hall.says("1", &["a", "b", "c"].map(|name| hire(name).team(&["d"])));
+    assert_eq!(hall.contract("1").waiting().count(), 2);
+    assert_eq!(hall.contract("1.1").brief().grant.heads, Heads(5), "a third of 18, one for the hire itself");
+    crate::row_order::spends(&mut hall, "1.1", 4);
+    hall.final_text("1.1");
+    assert_eq!(hall.contract("1").waiting().collect::<Vec<_>>(), [path("1.3")]);
+    assert_eq!(hall.contract("1.2").brief().grant.heads, Heads(8), "half of 18");
 }
 
 #[test]

@@ -70,7 +70,8 @@ impl Contract {
                 }
             }
             Ask::Draw { .. } => {
-                self.own_draw = if *answer == Answer::NotMet { OwnDraw::Refused } else { OwnDraw::None };
+                let refused = self.own_draw.open().filter(|_| *answer == Answer::NotMet);
+                self.own_draw = refused.map_or(OwnDraw::None, |draw| OwnDraw::Refused(draw.wanted));
             }
             Ask::Tell { .. } if open.pauses => {
                 self.unread = true;
@@ -121,8 +122,9 @@ impl Contract {
         self.losses = 0;
         self.newest_text = said.words.unwrap_or(self.newest_text);
         self.free_before = self.purse.available();
-        // The parts of one reply are one turn. A last reply is a reply of its own.
-        let part = self.part.take().filter(|_| !last);
+        // The parts of one reply are one turn. A last reply is a reply of its own; without words, the part is what there is.
+        let part = if last { None } else { self.part.take() };
+        self.part = self.part.take().filter(|_| said.words.is_none());
         self.turns += u32::from(part.is_none());
         let before = part.as_ref().map_or(OwnSize::default(), |part| part.text.size);
         let size = if part.is_some() { before.joined(said.size) } else { said.size };

@@ -111,7 +111,8 @@ impl Contract {
                 if draw.is_none() {
                     self.money_max = self.money_max.map(|max| max.plus(*money).unwrap_or(Msat::SUPPLY));
                 }
-                if let (OwnDraw::Open(draw), true) = (&mut self.own_draw, own) {
+                // The hirer counts all money that it sends this way toward the draw.
+                if let OwnDraw::Open(draw) = &mut self.own_draw {
                     draw.missing = draw.missing.minus(*money).unwrap_or(Msat::ZERO);
                 }
                 let passing = || Passing { to: to.clone(), money: *money, raised: None, draw: None };
