@@ -8,7 +8,7 @@ mod task;
 use serde_json::{Map, Value, json};
 
 use self::report::Seen;
-use self::task::{Hire, Task, Work as Asked};
+use self::task::{Hire, Task};
 use crate::script::{Call, Reply, Text, Work};
 use crate::turn::{OwnReply, Turn};
 
@@ -88,10 +88,7 @@ fn written(replies: &[OwnReply]) -> usize {
 }
 
 fn hiring(work: &Work, hire: &Hire) -> Call {
-    let specialty = match hire.task {
-        Asked { levels: 0, .. } => &work.leaf,
-        Asked { .. } => &work.hirer,
-    };
+    let specialty = if hire.task.is_of_a_leaf() { &work.leaf } else { &work.hirer };
     let mut arguments =
         Map::from_iter([("specialty".into(), json!(specialty)), ("task".into(), json!(hire.task.text()))]);
     arguments.extend(hire.budget.map(|budget| ("budget".into(), json!(budget))));

@@ -122,7 +122,7 @@ pub struct Prices {
 pub struct Outcomes {
     /// The leaves that wrote all their turns, the last one uncut, in the order of their paths.
     pub leaves: Vec<Path>,
-    /// The hirers that reported whole, with every report of their hires in a request.
+    /// The hirers that are done: they reported whole, with every report of their hires in a request.
     pub hirers: usize,
     /// The hirers that reported, but not whole or without having seen every report.
     pub poor_hirers: usize,
@@ -345,7 +345,7 @@ impl<'a> Office<'a> {
                 if path.level() == 0 {
                     self.outcomes.root = whole;
                 }
-                self.outcomes.hirers += usize::from(whole);
+                self.outcomes.hirers += usize::from(whole && outcome == Outcome::Done);
                 self.outcomes.poor_hirers += usize::from(!whole);
             }
         }

@@ -124,9 +124,8 @@ fn fitting() -> Vec<Case> {
         let small = matches!(work, (1, 20, 4 | 1, 500 | 2_500) | (3, 4, 1, 500));
         Case { small, ..even(work, Money::Part(percent), ALL) }
     });
-    let most = most.map(|(work, percent, leaves)| {
-        even(work, Money::Part(percent), Goal { leaves, hirers: Hirers::Whole, times: None, ..ALL })
-    });
+    let most = most
+        .map(|(work, percent, leaves)| even(work, Money::Part(percent), Goal { leaves, hirers: Hirers::Whole, ..ALL }));
     all.into_iter().chain(most).collect()
 }
 
@@ -173,14 +172,14 @@ fn hundred() -> Vec<Case> {
         small: model == "sonnet",
         ..even((2, 10, 1, 75), Money::Default { model }, Goal { times: Some(2.0), ..ALL })
     });
-    // At sonnet, 30 of the 100 leaves finished before hires could wait.
+    // At sonnet, 40 of the 100 leaves finished before hires could wait.
     let with_tools = models.map(|model| Case {
         what: format!("10 × 10 hires with file tools, reports of 1,200 bytes, {model}, the default $1"),
         file_tools: true,
         ..even(
             (2, 10, 1, 300),
             Money::Default { model },
-            Goal { leaves: if model == "haiku" { 100 } else { 60 }, times: None, ..ALL },
+            Goal { leaves: if model == "haiku" { 100 } else { 80 }, times: None, ..ALL },
         )
     });
     plain.into_iter().chain(with_tools).collect()
@@ -208,18 +207,29 @@ fn reported() -> Vec<Case> {
     cases.map(case).into()
 }
 
-/// Returns a random team: its hires have 1 to 20 turns of 60 to 4,000 tokens, most of them few, and some hire themselves.
+/// Returns a random tree: 1 to 3 levels, 2 to 12 hires for each hirer, and leaves of 1 to 20 turns of 60 to 4,000 tokens, most of
+/// them few. Its trees are like those of the simulator's test of unequal work.
 pub(super) fn unequal(seed: u64) -> String {
     let mut chance = Chance(seed);
-    let lines = (0..2 + chance.below(8)).map(|_| {
-        let turns = chance.mostly_small(1, 20);
-        let tokens = chance.mostly_small(60, 4_000);
-        match chance.below(4) {
-            0 => format!("HIRE levels=1 hires={} turns={turns} tokens={tokens}", 2 + chance.below(4)),
-            _ => format!("HIRE turns={turns} tokens={tokens}"),
+    let levels = [1, 1, 2, 3][usize::try_from(chance.below(4)).unwrap_or(0)];
+    format!("WORK list\n{}", hires(&mut chance, levels, 0).join("\n"))
+}
+
+/// Returns the lines of a hirer's list, with this many levels of hires.
+fn hires(chance: &mut Chance, levels: u32, indentation: usize) -> Vec<String> {
+    let hires = 2 + chance.below(if levels == 1 { 11 } else { 4 });
+    let mut lines = Vec::new();
+    for _ in 0..hires {
+        let below = if levels > 1 && chance.below(10) < 3 { 0 } else { levels - 1 };
+        if below == 0 {
+            let (turns, tokens) = (chance.log_normal(1.2, (1, 20)), chance.log_normal(6.2, (60, 4_000)));
+            lines.push(format!("{:indentation$}HIRE turns={turns} tokens={tokens}", ""));
+        } else {
+            lines.push(format!("{:indentation$}HIRE list", ""));
+            lines.extend(self::hires(chance, below, indentation + 2));
         }
-    });
-    format!("WORK list\n{}", lines.collect::<Vec<_>>().join("\n"))
+    }
+    lines
 }
 
 /// Random numbers that are the same in every run (splitmix64).
@@ -234,10 +244,17 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// Returns a number in this range, which is often far below the middle.
-    fn mostly_small(&mut self, least: u64, most: u64) -> u64 {
-        let part = |chance: &mut Self| chance.below(1_000);
-        least + (most - least) * part(self) * part(self) * part(self) / 1_000_000_000
+    /// Returns a number of this range. Most are small, and a few are large.
+    fn log_normal(&mut self, mean: f64, (least, most): (u32, u32)) -> u32 {
+        let sum: f64 = (0..12).map(|_| self.uniform()).sum();
+        let number = (mean + 0.8 * (sum - 6.0)).exp();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is within the range")]
+        let whole = number.clamp(f64::from(least), f64::from(most)) as u32;
+        whole
+    }
+
+    fn uniform(&mut self) -> f64 {
+        f64::from(u32::try_from(self.below(1_000_000)).unwrap_or(0)) / 1e6
     }
 }
 
@@ -246,10 +263,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_random_team_is_the_same_every_time_and_has_work() {
+    fn a_random_tree_is_the_same_every_time_and_has_work() {
         assert_eq!(unequal(7), unequal(7));
         assert_ne!(unequal(7), unequal(8));
         assert!((0..100).all(|seed| unequal(seed).lines().filter(|line| line.contains("turns=")).count() >= 2));
+        assert!((0..100).any(|seed| unequal(seed).contains("\n  HIRE list\n    HIRE turns=")));
     }
 
     #[test]

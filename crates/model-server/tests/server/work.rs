@@ -163,6 +163,18 @@ fn a_list_of_hires_names_their_work_and_budgets() {
 }
 
 #[test]
+fn a_list_may_have_lists_of_its_hires() {
+    let task = "WORK list\nHIRE list\n  HIRE list\n    HIRE turns=2 tokens=300\n  HIRE turns=3 tokens=60\nHIRE turns=1 tokens=70";
+    let calls = Agent::new(Wire::Anthropic, task).ask(8192).calls;
+    let below = "WORK list\nHIRE list\n  HIRE turns=2 tokens=300\nHIRE turns=3 tokens=60";
+    let expected = [
+        json!({"specialty": "manager", "task": below}),
+        json!({"specialty": "worker", "task": "WORK levels=0 turns=1 tokens=70"}),
+    ];
+    assert_eq!(calls.into_iter().map(|(_, arguments)| arguments).collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_cut_reply_goes_on_exactly_where_it_stopped() {
     for wire in WIRES {
         let mut leaf = Agent::new(wire, "WORK levels=0 turns=2 tokens=300");
