@@ -4,7 +4,7 @@
 use guildhall_kernel::{AskId, Contract, Heads, Millis, Msat};
 
 /// The longest status line, in bytes. Every request reserves room for it.
-pub const STATUS_BYTES_MAX: u64 = 192;
+pub const STATUS_BYTES_MAX: u64 = 224;
 
 /// What a contract has left when it asks its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

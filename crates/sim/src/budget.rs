@@ -28,7 +28,7 @@ const HIRER_OPENING: (u64, u64) = (3_515, 924);
 const LEAF_OPENING: (u64, u64) = (1_641, 429);
 
 /// The room for the part of a prompt that changes in each request, which is added to the reported input.
-const STATUS_BYTES: u64 = 192;
+const STATUS_BYTES: u64 = 224;
 
 /// The tokens that frame a report, a refusal and the result of a tool.
 const REPORT_FRAME: u64 = 85;

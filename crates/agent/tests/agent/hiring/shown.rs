@@ -231,7 +231,7 @@ fn a_status_is_one_short_line_with_the_right_plurals() {
 fn no_status_is_longer_than_the_reserved_room() {
     let hiring = Some(HiringLeft { money: Msat::SUPPLY, heads: Heads(u32::MAX), depth: u8::MAX });
     let bytes =
-        status(&Status { money: Msat::SUPPLY, turns: u32::MAX, hiring, time: Some(Millis(u64::MAX)), may_draw: false })
+        status(&Status { money: Msat::SUPPLY, turns: u32::MAX, hiring, time: Some(Millis(u64::MAX)), may_draw: true })
             .len() as u64;
     assert!(bytes <= STATUS_BYTES_MAX && bytes > STATUS_BYTES_MAX / 2, "{bytes}");
 }
