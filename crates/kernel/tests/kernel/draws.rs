@@ -171,3 +171,101 @@ fn without_a_turn_left_nobody_draws() {
     assert_eq!(draws(&hall, "1.1"), Vec::<String>::new());
     assert!(hall.contract("1.1").is_closing());
 }
+
+#[test]
+fn a_deadline_ends_the_draw_of_a_hire() {
+    let mut hall = hall(140);
+    let until = |offer: &mut guildhall_kernel::Offer| offer.deadline = Some(guildhall_kernel::Millis(500_000));
+    hall.says("1", &[hire("a").with(until), hire("b")]);
+    runs_dry(&mut hall, "1.1");
+    assert_eq!(answers(&hall, "1.1"), []);
+    hall.set_time(490_000);
+    assert_eq!(answers(&hall, "1.1"), [Answer::NotMet]);
+    hall.replies_for("1.1", words("what was found"), known(1));
+    assert_eq!(hall.report("1.1").outcome, Outcome::Exhausted(Limit::Deadline));
+}
+
+#[test]
+fn the_maximum_of_an_agent_is_the_limit_of_its_draws() {
+    let mut hall = hall(400);
+    hall.says("1", &[hire("a").with(|offer| offer.share_max = Some(sat(20)))]);
+    assert_eq!(hall.contract("1.1").brief().grant.money, sat(20));
+    runs_dry(&mut hall, "1.1");
+    assert_eq!(draws(&hall, "1.1"), Vec::<String>::new());
+    assert!(hall.contract("1.1").is_closing());
+}
+
+#[test]
+fn change_from_below_counts_toward_a_draw() {
+    let mut hall = hall(300);
+    hall.says("1", &[hire("l").team(&["a", "b"]), hire("b")]);
+    hall.says("1.1", &[hire("a"), hire("b")]);
+    runs_dry(&mut hall, "1.1.1");
+    runs_dry(&mut hall, "1.1.2");
+    assert_eq!((draws(&hall, "1.1").len(), answers(&hall, "1.1")), (1, vec![]), "1.2 works");
+    hall.owner_sends("1.1.2", Stimulus::Cancel);
+    assert_eq!(answers(&hall, "1.1.1"), [Answer::Met], "the change of 1.1.2 serves it");
+    assert_eq!(answers(&hall, "1.1"), [Answer::Met]);
+}
+
+#[test]
+fn a_refused_hirer_refuses_its_own_youngest_draw() {
+    let mut hall = hall(150);
+    hall.says("1", &[hire("l").team(&["a", "b"])]);
+    hall.says("1.1", &[hire("a"), hire("b")]);
+    runs_dry(&mut hall, "1.1.1");
+    runs_dry(&mut hall, "1.1.2");
+    assert_eq!(answers(&hall, "1.1").last(), Some(&Answer::NotMet));
+    assert!(!hall.contract("1.1").is_closing(), "it drew for its hires");
+    assert_eq!(answers(&hall, "1.1.2").last(), Some(&Answer::NotMet));
+    assert!(!answers(&hall, "1.1.1").contains(&Answer::NotMet));
+}
+
+#[test]
+fn a_tool_never_draws() {
+    let mut hall = hall(140);
+    hall.says("1", &[hire("a"), hire("b")]);
+    let facts = hall.says("1.1", &[tool("map").price(500)]);
+    assert!(facts.iter().any(|fact| matches!(fact, Fact::Refused { .. })), "{facts:?}");
+    assert_eq!(draws(&hall, "1.1"), Vec::<String>::new());
+}
+
+#[test]
+fn a_draw_is_at_most_seven_facts() {
+    let mut hall = two_hires();
+    runs_dry(&mut hall, "1.1");
+    hall.final_text("1.2");
+    let is_of_a_draw = |fact: &&Fact| match fact {
+        Fact::Asked { ask: Ask::Draw { .. }, .. } | Fact::Raised { .. } => true,
+        Fact::Asked { ask: Ask::Tell { what, .. }, .. } | Fact::Heard { stimulus: what, .. } => {
+            matches!(what, Stimulus::Draw { .. } | Stimulus::RefuseDraw { .. } | Stimulus::TopUp { .. })
+        }
+        Fact::Answered { answer: Answer::Met | Answer::NotMet | Answer::Delivered, .. } => true,
+        _ => false,
+    };
+    let facts = hall.journal.values().flatten().filter(is_of_a_draw);
+    assert_eq!(facts.count(), 7, "ask, heard, raised, told, heard, and two answers");
+}
+
+#[test]
+fn hires_with_two_prices_and_a_free_one_draw_what_their_own_turns_cost() {
+    let mut hall = hall(140);
+    let dear = guildhall_kernel::Tariff { output: crate::say::sat(20_000), ..crate::say::TARIFF };
+    let free = guildhall_kernel::Tariff { output: guildhall_kernel::Msat::ZERO, ..crate::say::TARIFF };
+    let with = |name: &str, tariff| hire(name).with(|offer| offer.tariff = tariff);
+    hall.says("1", &[with("c", free).with(|offer| offer.severance = sat(0)), hire("a"), with("b", dear)]);
+    for _ in 0..10 {
+        hall.replies_for("1.1", crate::say::calling(&[tool("look")]), known(0));
+        hall.tool_ends("1.1", "look", known(0));
+    }
+    assert_eq!(draws(&hall, "1.1"), Vec::<String>::new(), "a free model needs no money");
+    runs_dry(&mut hall, "1.2");
+    assert_eq!(draws(&hall, "1.2")[0], "4sat", "what its own turn costs");
+    hall.replies_for("1.1", words("found it"), known(0));
+    hall.final_text("1.2");
+    while hall.waits_for_model("1.3") && draws(&hall, "1.3").is_empty() {
+        hall.replies_for("1.3", crate::say::calling(&[tool("look")]), known(20));
+        hall.tool_ends("1.3", "look", known(0));
+    }
+    assert_eq!(draws(&hall, "1.3"), ["16.72sat"], "a full turn costs 20.48 sat, and 3.76 are left");
+}

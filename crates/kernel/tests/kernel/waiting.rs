@@ -1,6 +1,6 @@
 //! Hires that wait for money: who waits, who is admitted when, and who is refused.
 
-use guildhall_kernel::{Ask, Brief, Fact, Grant, Heads, Mode, Need, Refusal, Stimulus, Tariff};
+use guildhall_kernel::{Ask, Brief, Fact, Grant, Heads, Mode, Need, Quantity as _, Refusal, Stimulus, Tariff};
 
 use crate::hall::Hall;
 use crate::say::{Do, TARIFF, hire, msat, path, root, sat, stop, tell, tool, wait};
@@ -240,4 +240,82 @@ fn what_one_turn_of_the_hirer_costs_is_kept() {
     hall.says("1", &names(&["a", "b", "c"]));
     let kept = hall.contract("1").purse().available();
     assert!(kept >= sat(4 + 3) && kept < sat(4 + 3 + 1), "{kept}");
+}
+
+#[test]
+fn what_the_next_reply_does_not_use_admits_a_hire() {
+    let mut hall = hall(72);
+    hall.says("1", &[hire("a").background(), hire("b").background()]);
+    assert_eq!(hall.contract("1").waiting().collect::<Vec<_>>(), [path("1.2")]);
+    hall.replies_for("1.1", crate::say::words("found it"), crate::say::known(0));
+    assert_eq!(hall.contract("1").waiting().count(), 1, "the request of 1 holds the money");
+    hall.replies_for("1", crate::say::words("waiting"), crate::say::known(0));
+    hall.replies_for("1", crate::say::words("waiting"), crate::say::known(0));
+    assert!(hall.contracts.contains_key(&path("1.2")));
+}
+
+#[test]
+fn a_need_is_five_quarters_of_the_most_that_a_hire_has_spent_and_at_most_sixteen_turns() {
+    for (turns, need) in [(3, 43), (6, 66)] {
+        let mut hall = hall(150);
+        hall.says("1", &names(&["a", "b", "c", "d"]));
+        crate::row_order::spends(&mut hall, "1.1", turns);
+        hall.final_text("1.1");
+        let money = hall.contracts.get(&path("1.3")).map(|hire| hire.brief().grant.money);
+        assert_eq!(money.unwrap_or(sat(66)), msat(need * 1000 - if turns == 3 { 500 } else { 0 }), "{turns} turns");
+    }
+}
+
+#[test]
+fn a_question_of_a_hire_moves_a_waiting_hire_into_the_background() {
+    let mut hall = hall(150);
+    hall.says("1", &names(&["a", "b", "c"]));
+    hall.says("1.1", &[crate::say::ask_hirer("which log?", 100_000)]);
+    assert!(hall.waits_for_model("1"), "the question comes first");
+    hall.final_text("1");
+    hall.final_text("1.2");
+    let modes = hall.journal[&path("1")].iter().filter_map(Fact::asked).filter_map(|(_, ask)| match ask {
+        Ask::Hire { brief, mode } if brief.path == path("1.3") => Some(*mode),
+        _ => None,
+    });
+    assert_eq!(modes.collect::<Vec<_>>(), [Mode::Background]);
+}
+
+#[test]
+fn a_hire_that_waited_past_its_deadline_is_refused_and_the_next_is_tried() {
+    let mut hall = hall(150);
+    let late = hire("c").with(|offer| offer.deadline = Some(guildhall_kernel::Millis(200_000)));
+    hall.says("1", &[hire("a"), hire("b"), late, hire("d")]);
+    assert_eq!(hall.contract("1").waiting().collect::<Vec<_>>(), [path("1.3"), path("1.4")]);
+    hall.set_time(200_000);
+    hall.final_text("1.1");
+    let refused = refused(&hall.journal[&path("1")]).into_iter().map(|(ordinal, _)| ordinal).collect::<Vec<_>>();
+    assert_eq!(refused, [Some(3)], "the deadline is checked with the time of then");
+    assert!(hall.contracts.contains_key(&path("1.4")));
+}
+
+#[test]
+fn a_hire_of_a_cascade_waits_too() {
+    let mut hall = hall(150);
+    let all = names(&["a", "b", "c"]);
+    hall.replies("1", crate::say::undone(guildhall_kernel::Nudge::Required, &all));
+    let facts = hall.replies("1", crate::say::undone(guildhall_kernel::Nudge::Required, &all));
+    assert_eq!((hired(&facts).len(), queued(&facts)), (2, vec![3]), "{facts:?}");
+}
+
+#[test]
+fn what_is_kept_grows_with_the_largest_report() {
+    let input = Tariff { input: msat(1_000_000), ..TARIFF };
+    let own = root("contractor", 1006);
+    let brief = Brief { tariff: input, severance: sat(3), hiring: Some(crate::say::hiring(&TEAM)), ..own };
+    let kept = |bytes: usize| {
+        let mut hall = Hall::open(brief.clone());
+        let background = |name| hire(name).background();
+        hall.says("1", &["a", "b", "c"].map(background));
+        hall.final_text("1");
+        hall.replies("1.1", crate::say::words(&"x".repeat(bytes)));
+        hall.contract("1").grantable(sat(500))
+    };
+    let (small, large) = (kept(500), kept(3_000));
+    assert!(large.plus(sat(2 * 2)).unwrap() < small, "three reports of 3,000 are kept for: {small}, {large}");
 }
