@@ -235,13 +235,14 @@ fn a_draw_is_at_most_seven_facts() {
     let mut hall = two_hires();
     runs_dry(&mut hall, "1.1");
     hall.final_text("1.2");
-    let is_of_a_draw = |fact: &&Fact| match fact {
-        Fact::Asked { ask: Ask::Draw { .. }, .. } | Fact::Raised { .. } => true,
-        Fact::Asked { ask: Ask::Tell { what, .. }, .. } | Fact::Heard { stimulus: what, .. } => {
-            matches!(what, Stimulus::Draw { .. } | Stimulus::RefuseDraw { .. } | Stimulus::TopUp { .. })
-        }
-        Fact::Answered { answer: Answer::Met | Answer::NotMet | Answer::Delivered, .. } => true,
-        _ => false,
+    let is_of_a_draw = |fact: &&Fact| {
+        let heard = if let Fact::Heard { stimulus, .. } = fact { Some(stimulus) } else { None };
+        let ask = fact.asked().map(|(_, ask)| ask);
+        let told = if let Some(Ask::Tell { what, .. }) = ask { Some(what) } else { heard };
+        let draws = told.is_some_and(|what| matches!(what, Stimulus::Draw { .. } | Stimulus::TopUp { .. }));
+        let asks = matches!(ask, Some(Ask::Draw { .. }));
+        let answers = fact.answered().is_some_and(|(_, answer)| matches!(answer, Answer::Met | Answer::Delivered));
+        draws || asks || answers || matches!(fact, Fact::Raised { .. })
     };
     let facts = hall.journal.values().flatten().filter(is_of_a_draw);
     assert_eq!(facts.count(), 7, "ask, heard, raised, told, heard, and two answers");

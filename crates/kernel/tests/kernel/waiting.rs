@@ -274,9 +274,9 @@ fn a_question_of_a_hire_moves_a_waiting_hire_into_the_background() {
     assert!(hall.waits_for_model("1"), "the question comes first");
     hall.final_text("1");
     hall.final_text("1.2");
-    let modes = hall.journal[&path("1")].iter().filter_map(Fact::asked).filter_map(|(_, ask)| match ask {
-        Ask::Hire { brief, mode } if brief.path == path("1.3") => Some(*mode),
-        _ => None,
+    let modes = hall.journal[&path("1")].iter().filter_map(Fact::asked).filter_map(|(_, ask)| {
+        let Ask::Hire { brief, mode } = ask else { return None };
+        (brief.path == path("1.3")).then_some(*mode)
     });
     assert_eq!(modes.collect::<Vec<_>>(), [Mode::Background]);
 }
