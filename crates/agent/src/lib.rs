@@ -34,7 +34,7 @@ pub use money::{Usd, UsdError};
 pub use profile::Profile;
 pub use prompt_data::{Heard, HeardReport, PromptData};
 pub use run::{RunError, run};
-pub use runtime::{AgentRuntime, Arrival, Clock, Price, TokenCounts, ToolContext, exceeds_its_hold};
+pub use runtime::{AgentRuntime, Arrival, Clock, Price, TokenCounts, ToolContext};
 pub use status::{HiringLeft, STATUS_BYTES_MAX, Status};
 pub use text::{
     LABEL_BYTES_MAX, LazyText, Redact, Redactor, SECRET_BYTES_MIN, Text, TextError, Texts, escape_unseen, hash,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use guildhall_kernel::{Cost, ImplausibleUsage, Msat, Request};
 
-use crate::model::{Delta, Prompt, Reply, Reported, Usage};
+use crate::model::{Delta, Prompt, Reply, Reported, Stop, Usage};
 use crate::runtime::Price;
 use crate::transcript::{text_size, written_size};
 
@@ -78,11 +78,13 @@ pub(crate) struct Implausible {
 }
 
 impl Implausible {
-    /// Compares the counts with the texts alone. What a protocol adds, and thinking, may be counted or not.
+    /// Compares the counts with the texts alone. What a protocol adds, and thinking, may be counted or not. A reply that was cut
+    /// at its limit has at least one token, also if its text is empty.
     pub(crate) fn of(usage: &Usage, prompt: &Prompt, opening_bytes: u64, reply: &Reply) -> Implausible {
         let sent = opening_bytes.saturating_add(text_size(&prompt.messages));
         let check = |tokens, bytes| Some(ImplausibleUsage { tokens, bytes }).filter(|usage| !is_plausible(usage));
-        Implausible { input: check(usage.input, sent), output: check(usage.output, written_size(reply)) }
+        let least = u64::from(reply.stop == Stop::Length);
+        Implausible { input: check(usage.input, sent), output: check(usage.output, written_size(reply).max(least)) }
     }
 
     /// Returns whether every count can be right.
@@ -111,12 +113,13 @@ fn is_plausible(ImplausibleUsage { tokens, bytes }: &ImplausibleUsage) -> bool {
 }
 
 /// Returns the most that a complete reply can have cost if its usage was not reported, only in part, or can't be right. It counts the input at
-/// its highest price, and each count as at least what was reported. It leaves out thinking that the provider neither sends nor
-/// reports. It exceeds the hold only if the reported counts do.
+/// its highest price, and each count as at least what was reported. A reply that was cut at its limit has reached the limit. Of a whole reply,
+/// thinking that the provider neither sends nor reports is left out. The estimate exceeds the hold only if the reported counts do.
 pub(crate) fn estimate(price: &Price, request: &Request, prompt: &Prompt, reply: &Reply, reported: Reported) -> Msat {
     let (bytes, least) = (Usage::in_bytes(prompt, reply), reported.at_least());
     let input = bytes.input.min(request.tokens).max(least.input);
-    let output = bytes.output.min(request.max_tokens.into()).max(least.output);
+    let written = if reply.stop == Stop::Length { u64::MAX } else { bytes.output };
+    let output = written.min(request.max_tokens.into()).max(least.output);
     let plain = Usage { input, output, ..Usage::default() };
     price(&plain).max(price(&Usage { cache_write: input, ..plain }))
 }

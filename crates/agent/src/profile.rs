@@ -15,6 +15,8 @@ pub struct Profile {
     /// The opening of the request for a last report. It has no tools: no call is admitted after that request, so that tools
     /// would only cost money.
     last_opening: Arc<Opening>,
+    /// The same without the instructions, for a request that has no room for them.
+    bare_opening: Arc<Opening>,
     tools: BTreeMap<String, Arc<dyn Tool>>,
     team: Option<Arc<Team>>,
     hired: Hired,
@@ -36,6 +38,7 @@ impl Profile {
         Profile {
             opening: Arc::new(Opening::new(Arc::clone(&system), specs)),
             last_opening: Arc::new(Opening::new(system, Vec::new())),
+            bare_opening: Arc::new(Opening::new("", Vec::new())),
             tools,
             team,
             hired,
@@ -47,8 +50,9 @@ impl Profile {
         &self.opening
     }
 
-    pub(crate) fn last_opening(&self) -> &Arc<Opening> {
-        &self.last_opening
+    /// Returns what the request for a last report begins with.
+    pub(crate) fn last_opening(&self, instructed: bool) -> &Arc<Opening> {
+        if instructed { &self.last_opening } else { &self.bare_opening }
     }
 
     /// Returns the tools that the agent can call, except for the tools for hiring and for being hired.

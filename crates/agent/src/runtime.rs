@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Cut, Fact, Input, Millis, Msat, Nudge, OwnSize, Path,
-    Request, Said, TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
+    Request, TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
 };
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ use crate::prompt_data::PromptData;
 use crate::status::{STATUS_BYTES_MAX, Status};
 use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, ToolOutcome, ToolResult};
-use crate::transcript::{heard, last_messages, size, unfinished};
+use crate::transcript::{LastPrompt, heard, last_prompt, size, unfinished};
 use crate::wording;
 
 /// The part of a model's window, in percent, above which older results are left out.
@@ -66,11 +66,6 @@ impl TokenCounts {
     fn are_too_low(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
-}
-
-/// Returns whether a reply reports more input than its request held. A cached part is a part of the input.
-pub fn exceeds_its_hold(request: &Request, said: &Said) -> bool {
-    said.used.is_some_and(|used| used.input > request.tokens)
 }
 
 /// What is needed to read a reply.
@@ -173,18 +168,24 @@ impl AgentRuntime {
         match outcome {
             Ok(reply) => {
                 // From here on, the reply contains no secrets.
-                let reply = sendable(self.redactor.clean_reply(&key, reply));
+                let written = self.redactor.clean_reply(&key, reply);
+                let implausible = reported.whole().map(|usage| self.implausible(&usage, &prompt, &written));
+                let told = implausible.and_then(|implausible| implausible.priced(&self.price));
+                let cost = match known {
+                    Some(cost) if told.is_none() => cost,
+                    Some(_) | None => Cost::Estimated(estimate(&self.price, request, &prompt, &written, reported)),
+                };
+                let reply = sendable(written);
                 let before = match request.turn {
                     Turn::Next => words_so_far(&history, &reply)?,
                     Turn::Last => None,
                 };
-                let implausible = reported.whole().map(|usage| self.implausible(&usage, &prompt, &reply));
                 // Numbers that can't be right count as not reported, also for the size of the next request.
                 let usage = reported.whole().filter(|_| implausible.is_none_or(|implausible| implausible.is_none()));
                 let mut texts = Vec::new();
                 let context = ReadContext { brief: brief_of(history.facts), before: before.as_deref(), now: clock() };
                 let mut read = self.read(&reply, usage, context, &mut texts);
-                read.implausible = implausible.and_then(|implausible| implausible.priced(&self.price));
+                read.implausible = told;
                 let whole = read.cut.is_none();
                 if reply.calls.is_empty() && request.turn == Turn::Next && whole {
                     read.verdict = self.judge(&reply, before.as_deref(), history, &mut texts)?;
@@ -193,12 +194,9 @@ impl AgentRuntime {
                 let full = tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX);
                 let compact = full.then(|| self.compaction(history, request.upto)).transpose()?;
                 read.verdict.compact = compact.or(left_out);
-                if usage.is_some_and(|usage| usage.input > request.tokens) {
+                if read.used.is_some_and(|used| request.is_exceeded_by(used)) {
                     self.counts.distrust();
                 }
-                let cost = known.filter(|_| read.implausible.is_none());
-                let estimate = || Cost::Estimated(estimate(&self.price, request, &prompt, &reply, reported));
-                let cost = cost.unwrap_or_else(estimate);
                 Ok(Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts })
             }
             Err(why @ ModelError::Broken { .. }) => {
@@ -246,10 +244,10 @@ impl AgentRuntime {
             }
             // No turn follows the last request, so a status would only cost money.
             Turn::Last => {
-                let opening = self.profile.last_opening();
-                let room = request.tokens.saturating_sub(opening.system().len() as u64);
-                let room = request.cut.then_some(room);
-                (opening, last_messages(history.facts, history.texts, room, request.max_tokens)?, None, None)
+                let instructions = self.profile.opening().system();
+                let LastPrompt { messages, instructed } =
+                    last_prompt(history.facts, history.texts, request, instructions)?;
+                (self.profile.last_opening(instructed), messages, None, None)
             }
         };
         let continues = match request.turn {

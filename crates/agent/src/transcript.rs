@@ -21,7 +21,7 @@ use crate::text::{TextError, Texts};
 use crate::tool::ToolOutcome;
 use crate::wording;
 
-pub(crate) use last::last_messages;
+pub(crate) use last::{LastPrompt, last_prompt};
 pub(crate) use size::{size, text_size, written_size};
 
 /// Turns a contract's facts into the messages that its agent is shown.

@@ -305,5 +305,8 @@ pub(crate) fn last_reply(max_tokens: u32, left_out: usize) -> String {
     )
 }
 
+/// The text after the beginning of a task, if a last request had to be cut.
+pub(crate) const TASK_CUT: &str = "\n[the rest of the task had to be cut]";
+
 /// The text before the newest texts, if a last request had to be cut.
 pub(crate) const CUT_HEADING: &str = "The newest of what was said and found so far (the rest had to be cut):";

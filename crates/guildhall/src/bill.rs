@@ -319,7 +319,7 @@ impl Line {
 
     fn note_input(&mut self, ask: &Ask, answer: &Answer) {
         if let (Ask::Model(request), Answer::Said(said)) = (ask, answer) {
-            self.above_hold = self.above_hold.or_else(|| InputAboveHold::of(said, request.tokens));
+            self.above_hold = self.above_hold.or_else(|| InputAboveHold::of(said, request));
         }
     }
 

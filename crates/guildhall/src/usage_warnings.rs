@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, ImplausibleUsage, Path, Said, Stored};
+use guildhall_kernel::{Answer, Ask, AskId, Brief, Fact, ImplausibleUsage, Path, Request, Said, Stored};
 use guildhall_local::{Journal, SessionId};
 use serde::Serialize;
 
@@ -45,10 +45,10 @@ pub struct InputAboveHold {
 }
 
 impl InputAboveHold {
-    /// Compares the report of a reply with the input that its request held.
-    pub(crate) fn of(said: &Said, held: u64) -> Option<InputAboveHold> {
-        let tokens = said.used?.input;
-        (tokens > held).then_some(InputAboveHold { tokens, held })
+    /// Compares the report of a reply with its request.
+    pub(crate) fn of(said: &Said, request: &Request) -> Option<InputAboveHold> {
+        let used = said.used.filter(|used| request.is_exceeded_by(*used))?;
+        Some(InputAboveHold { tokens: used.input, held: request.tokens })
     }
 }
 
@@ -108,8 +108,8 @@ pub struct UsageWarnings {
     staffings: BTreeMap<Path, Staffing>,
     /// The model of each contract that has not closed.
     models: BTreeMap<Path, String>,
-    /// The input that each request without an answer holds.
-    held: BTreeMap<(Path, AskId), u64>,
+    /// The requests without an answer.
+    requests: BTreeMap<(Path, AskId), Request>,
     named: BTreeSet<String>,
 }
 
@@ -132,7 +132,7 @@ impl UsageWarnings {
                 self.models.remove(contract);
             }
             Fact::Asked { id, ask: Ask::Model(request), .. } => {
-                self.held.insert((contract.clone(), *id), request.tokens);
+                self.requests.insert((contract.clone(), *id), request.clone());
             }
             Fact::Answered { id, answer, .. } => return self.answered(contract, *id, answer),
             Fact::Asked { .. }
@@ -150,10 +150,10 @@ impl UsageWarnings {
     }
 
     fn answered(&mut self, contract: &Path, id: AskId, answer: &Answer) -> Option<UsageWarning> {
-        let held = self.held.remove(&(contract.clone(), id))?;
+        let request = self.requests.remove(&(contract.clone(), id))?;
         let (Answer::Said(said), Some(model)) = (answer, self.models.get(contract)) else { return None };
         let too_few = || said.implausible.map(|usage| UsageWarning::too_few(model, usage));
-        let above_hold = || InputAboveHold::of(said, held).map(|input| UsageWarning::above_hold(model, input));
+        let above_hold = || InputAboveHold::of(said, &request).map(|input| UsageWarning::above_hold(model, input));
         let warning = too_few().or_else(above_hold)?;
         self.named.insert(warning.subject().to_owned()).then_some(warning)
     }

@@ -81,6 +81,14 @@ pub struct Request {
     pub cut: bool,
 }
 
+impl Request {
+    /// Returns whether a provider reports more input than the request held. A request that was cut to fit was not measured by what
+    /// is counted, so it proves nothing.
+    pub fn is_exceeded_by(&self, used: Tokens) -> bool {
+        !self.cut && used.input > self.tokens
+    }
+}
+
 /// Whether a request is an ordinary one or the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use guildhall_agent::exceeds_its_hold;
 use guildhall_kernel::{Answer, Ask, AskId, Brief, Cost, Fact, Msat, Path, Request, Stored};
 
 /// What the session does about a provider that bills more than was held for a call.
@@ -109,7 +108,7 @@ impl Billed {
                 let Some((held, request)) = self.requests.remove(&(contract.clone(), *id)) else { return };
                 let brief = self.briefs.get(contract).cloned();
                 if let Answer::Said(said) = answer
-                    && exceeds_its_hold(&request, said)
+                    && said.used.is_some_and(|used| request.is_exceeded_by(used))
                 {
                     self.undercounted.extend(brief.clone());
                 }

@@ -100,9 +100,9 @@ fn a_hire_that_waits_for_its_own_hire_is_listed_so() {
     assert_snapshot!(shown(&play("a hire that waits for its own hire is listed so"), "1#5"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    result of a: boss was hired as 1.1; granted 192.032sat; you will get its report.
+    result of a: boss was hired as 1.1; granted 192.544sat; you will get its report.
     agent:  [c list_agents]
-    result of c: 1.1 boss: waits for the report of 1.1.1, granted 192.032sat; task: Look at its near side.
+    result of c: 1.1 boss: waits for the report of 1.1.1, granted 192.544sat; task: Look at its near side.
     ");
 }
 

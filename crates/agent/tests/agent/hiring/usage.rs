@@ -168,6 +168,27 @@ fn zero_usage_is_charged_by_size_also_at_a_nominal_price() {
 }
 
 #[test]
+fn a_reply_that_was_cut_without_usage_is_charged_up_to_its_limit() {
+    for words in [None, Some("y".repeat(10))] {
+        let cut = Reply { words, stop: Stop::Length, ..Reply::words("") };
+        let nothing = charged(&cut, Reported::Nothing, price);
+        let Cost::Estimated(charge) = nothing.cost else { panic!("{:?}", nothing.cost) };
+        assert!(charge >= msat(2 * nothing.sent + 5 * 8192), "the limit was reached, whatever was shown of it");
+        let zero = charged(&cut, used(5000, 0), price);
+        assert_eq!(zero.cost, nothing.cost, "a reply that reached its limit has tokens");
+        assert!(zero.reply.implausible.is_some());
+    }
+}
+
+#[test]
+fn thinking_that_is_not_sent_again_is_part_of_the_estimate() {
+    let thinking = json!([{"type": "thinking", "thinking": "t".repeat(3000)}]);
+    let reply = Reply { wire: Wire::Anthropic, raw: thinking, stop: Stop::Window, ..Reply::words("yes") };
+    let Cost::Estimated(charge) = estimate(&reply) else { panic!("nothing was reported") };
+    assert!(charge >= msat(5 * 3000), "{charge:?}");
+}
+
+#[test]
 fn a_count_without_a_price_is_not_told_and_not_used() {
     let reply = Reply::words("y".repeat(300));
     for (usage, price, cost) in [
