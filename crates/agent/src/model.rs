@@ -349,6 +349,16 @@ pub enum Stop {
     Refusal,
 }
 
+impl Stop {
+    /// Whether the reply ends before its own end.
+    pub fn is_cut(self) -> bool {
+        match self {
+            Stop::Length | Stop::Window => true,
+            Stop::End | Stop::Calls | Stop::Refusal => false,
+        }
+    }
+}
+
 /// The result of asking a model once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Cut, Fact, Input, Millis, Msat, Nudge, OwnSize, Path,
-    Request, TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
+    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Cut, Fact, ImplausibleUsage, Input, Millis, Msat, Nudge,
+    OwnSize, Path, Request, TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
 };
 use serde_json::Value;
 
@@ -74,7 +74,18 @@ struct ReadContext<'a> {
     brief: Option<&'a Brief>,
     /// The words before, if the reply continues a reply that was cut.
     before: Option<&'a str>,
+    /// The limit of the request.
+    max_tokens: u32,
     now: Millis,
+}
+
+/// What the usage report of a reply says.
+struct Billed {
+    /// The usage, if it can be right.
+    usage: Option<Usage>,
+    /// The counts that can't be right, if they have a price.
+    implausible: Option<ImplausibleUsage>,
+    cost: Cost,
 }
 
 /// Returns the cost of usage.
@@ -164,28 +175,21 @@ impl AgentRuntime {
             attempt = self.model.ask(&prompt, watch).await;
         }
         let Attempt { outcome, usage: reported } = attempt;
-        let known = reported.whole().map(|usage| Cost::Known((self.price)(&usage)));
         match outcome {
             Ok(reply) => {
                 // From here on, the reply contains no secrets.
                 let written = self.redactor.clean_reply(&key, reply);
-                let implausible = reported.whole().map(|usage| self.implausible(&usage, &prompt, &written));
-                let told = implausible.and_then(|implausible| implausible.priced(&self.price));
-                let cost = match known {
-                    Some(cost) if told.is_none() => cost,
-                    Some(_) | None => Cost::Estimated(estimate(&self.price, request, &prompt, &written, reported)),
-                };
+                let Billed { usage, implausible, cost } = self.billed(request, &prompt, &written, reported);
                 let reply = sendable(written);
                 let before = match request.turn {
                     Turn::Next => words_so_far(&history, &reply)?,
                     Turn::Last => None,
                 };
-                // Numbers that can't be right count as not reported, also for the size of the next request.
-                let usage = reported.whole().filter(|_| implausible.is_none_or(|implausible| implausible.is_none()));
                 let mut texts = Vec::new();
-                let context = ReadContext { brief: brief_of(history.facts), before: before.as_deref(), now: clock() };
+                let (brief, max_tokens) = (brief_of(history.facts), request.max_tokens);
+                let context = ReadContext { brief, before: before.as_deref(), max_tokens, now: clock() };
                 let mut read = self.read(&reply, usage, context, &mut texts);
-                read.implausible = told;
+                read.implausible = implausible;
                 let whole = read.cut.is_none();
                 if reply.calls.is_empty() && request.turn == Turn::Next && whole {
                     read.verdict = self.judge(&reply, before.as_deref(), history, &mut texts)?;
@@ -207,8 +211,23 @@ impl AgentRuntime {
                 | ModelError::Refused { .. }
                 | ModelError::NoModel { .. }
                 | ModelError::TooLong { .. }),
-            ) => Ok(self.fail(&key, &why.to_string(), known.unwrap_or(Cost::Known(Msat::ZERO)))),
+            ) => {
+                let cost = reported.whole().map_or(Msat::ZERO, |usage| (self.price)(&usage));
+                Ok(self.fail(&key, &why.to_string(), Cost::Known(cost)))
+            }
         }
+    }
+
+    /// Reads the usage report of a reply. Numbers that can't be right count as not reported, also for the size of the next request.
+    fn billed(&self, request: &Request, prompt: &Prompt, reply: &Reply, reported: Reported) -> Billed {
+        let whole = reported.whole();
+        let found = whole.map(|usage| self.implausible(&usage, prompt, reply)).unwrap_or_default();
+        let implausible = found.priced(&self.price);
+        let cost = match whole {
+            Some(usage) if implausible.is_none() => Cost::Known((self.price)(&usage)),
+            Some(_) | None => Cost::Estimated(estimate(&self.price, request, prompt, reply, reported)),
+        };
+        Billed { usage: whole.filter(|_| found.is_none()), implausible, cost }
     }
 
     /// Compares the usage of a reply with the bytes that were sent and received.
@@ -295,7 +314,7 @@ impl AgentRuntime {
         &self,
         reply: &Reply,
         usage: Option<Usage>,
-        ReadContext { brief, before, now }: ReadContext<'_>,
+        ReadContext { brief, before, max_tokens, now }: ReadContext<'_>,
         texts: &mut Vec<Text>,
     ) -> guildhall_kernel::Reply {
         let bytes = size(&[Message::Assistant(Arc::new(reply.clone()))]);
@@ -313,7 +332,7 @@ impl AgentRuntime {
         let calls = reply.calls.iter().enumerate().map(|(at, call)| {
             if !ids.insert(&call.id) {
                 Call::Invalid(Unreadable::DuplicateCallId)
-            } else if at == last && reply.stop == Stop::Length && call.arguments.is_err() {
+            } else if at == last && reply.stop.is_cut() && call.arguments.is_err() {
                 Call::Invalid(Unreadable::Cut)
             } else {
                 self.read_call(call, brief, now, texts)
@@ -327,7 +346,7 @@ impl AgentRuntime {
             input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
             used: usage.map(|usage| Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }),
             size,
-            cut: self.cut(reply, usage),
+            cut: self.cut(reply, usage, max_tokens),
             implausible: None,
             calls: calls.collect(),
             verdict: Verdict::default(),
@@ -340,9 +359,10 @@ impl AgentRuntime {
         u32::try_from(tokens).unwrap_or(0)
     }
 
-    /// Returns why a reply ends before its own end. Some servers report a full window like a reply that is too long.
-    fn cut(&self, reply: &Reply, usage: Option<Usage>) -> Option<Cut> {
-        let fills_window = |usage: Usage| usage.input.saturating_add(usage.output) >= self.window;
+    /// Returns why a reply ends before its own end. Some servers report a full window like a reply that reached its limit.
+    fn cut(&self, reply: &Reply, usage: Option<Usage>, max_tokens: u32) -> Option<Cut> {
+        let fills_window =
+            |usage: Usage| usage.output < max_tokens.into() && usage.input.saturating_add(usage.output) >= self.window;
         match reply.stop {
             _ if !reply.calls.is_empty() => None,
             Stop::Length if usage.is_some_and(fills_window) => Some(Cut::Window),
@@ -514,10 +534,7 @@ fn json_so_far(history: &History<'_>) -> Result<Option<String>, TextError> {
 /// Returns a reply as later requests may send it. Half of a provider's own form is not valid, for example thinking without its
 /// signature, so a reply that was cut is sent as text.
 fn sendable(reply: Reply) -> Reply {
-    match reply.stop {
-        Stop::Length | Stop::Window if reply.calls.is_empty() => Reply { raw: Value::Null, ..reply },
-        Stop::Length | Stop::Window | Stop::End | Stop::Calls | Stop::Refusal => reply,
-    }
+    if reply.stop.is_cut() && reply.calls.is_empty() { Reply { raw: Value::Null, ..reply } } else { reply }
 }
 
 fn words_of(reply: &Reply) -> Option<&str> {

@@ -2,7 +2,7 @@
 //! local models often make valid calls only in this way. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
 //! `{"report": "…"}`.
 
-use guildhall_agent::{Message, Opening, Part, RawCall, Reply, Stop, ToolSpec};
+use guildhall_agent::{Message, Opening, Part, RawCall, Reply, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::http::arguments;
@@ -155,7 +155,7 @@ pub(crate) fn read(reply: Reply, before: &str, tools: &[&str], ids: &mut Ids) ->
     let is_restarted = first_object(&joined).is_none() && first_object(text).is_some_and(|(turn, _)| is_turn(&turn));
     let whole = if is_restarted { text } else { &joined };
     let part = Some(text.to_owned());
-    if reply.stop == Stop::Length && first_object(whole).is_none() {
+    if reply.stop.is_cut() && first_object(whole).is_none() {
         // The object is read when it is whole.
         let report = PartialReport::default().push(whole);
         let words = Some(report.unwrap_or_else(|| whole.to_owned()));
@@ -166,7 +166,7 @@ pub(crate) fn read(reply: Reply, before: &str, tools: &[&str], ids: &mut Ids) ->
     let calls = turn.calls.into_iter().map(|(name, arguments)| RawCall { id: ids.give(""), name, arguments });
     let calls: Vec<RawCall> = calls.collect();
     // What follows a whole object, often white space without an end, is not missed.
-    let stop = stop(Some(if reply.stop == Stop::Length { Stop::End } else { reply.stop }), &calls);
+    let stop = stop(Some(reply.stop).filter(|reason| !reason.is_cut()), &calls);
     // The raw message has no calls. Without it, later requests show the text and the calls.
     Reply { raw: Value::Null, words: turn.words, calls, stop, part, ..reply }
 }

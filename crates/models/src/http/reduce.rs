@@ -17,6 +17,7 @@ use crate::http::json_turn;
 use crate::http::lenient;
 use crate::http::sse::Event;
 use crate::http::verdict::ProviderMessage;
+use crate::http::written::{self, Written};
 use counts::Counts;
 
 pub use counts::TOKENS_MAX;
@@ -310,15 +311,31 @@ fn some_words(words: &str) -> Option<String> {
     (!words.trim().is_empty()).then(|| words.to_owned())
 }
 
-fn reply(wire: Wire, raw: Value, words: Option<String>, mut calls: Vec<RawCall>, reason: Option<Stop>) -> Reply {
+fn reply(wire: Wire, raw: Value, words: Option<String>, calls: Vec<RawCall>, reason: Option<Stop>) -> Reply {
     let stop = stop(reason, &calls);
-    // A reply that was cut behind the name of a call says nothing about its arguments.
+    Reply { wire, raw, words, calls, stop, part: None }
+}
+
+/// Marks the last call as cut if nothing of its arguments came: a reply that was cut behind the name of a call says nothing about
+/// the arguments.
+fn mark_cut(calls: &mut [RawCall], stop: Option<Stop>) {
     let is_empty = |arguments: &Value| arguments.as_object().is_some_and(Map::is_empty);
-    if stop == Stop::Length
+    if stop.is_some_and(Stop::is_cut)
         && let Some(last) = calls.last_mut()
         && last.arguments.as_ref().is_ok_and(is_empty)
     {
         last.arguments = Err(String::new());
     }
-    Reply { wire, raw, words, calls, stop, part: None }
+}
+
+/// Finds the calls that a model wrote as text; `None` if there are none. Of a text that was cut within a call, that call comes last,
+/// with as much of its arguments as came.
+fn read_written(text: &str, stop: Option<Stop>, tools: &[&str]) -> Option<Written> {
+    let whole = written::read(text, tools);
+    let rest =
+        whole.as_ref().map_or(Some(text), |whole| whole.words.as_deref()).filter(|_| stop.is_some_and(Stop::is_cut));
+    let Some(cut) = rest.and_then(|rest| written::read_cut(rest, tools)) else { return whole };
+    let mut calls = whole.map(|whole| whole.calls).unwrap_or_default();
+    calls.push((cut.name, Err(cut.source)));
+    Some(Written { words: cut.words, calls })
 }

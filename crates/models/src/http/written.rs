@@ -66,6 +66,53 @@ pub fn read(text: &str, tools: &[&str]) -> Option<Written> {
     (!calls.is_empty()).then_some(Written { words, calls })
 }
 
+/// A call at the end of a text that was cut within the call.
+pub(crate) struct CutCall {
+    /// The text before the call.
+    pub(crate) words: Option<String>,
+    /// The tool.
+    pub(crate) name: String,
+    /// The call as far as it came.
+    pub(crate) source: String,
+}
+
+/// Finds the call within which a text was cut; `None` if the text ends in no call of a listed tool. The name of the tool must have
+/// come first.
+pub(crate) fn read_cut(text: &str, tools: &[&str]) -> Option<CutCall> {
+    let searched = &text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)];
+    let mut at = 0;
+    for _ in 0..PLACES_MAX {
+        let start = at + searched[at..].find(['{', '['])?;
+        let mut values = serde_json::Deserializer::from_str(&searched[start..]).into_iter::<Value>();
+        match values.next()? {
+            Ok(_) => at = start + values.byte_offset(),
+            Err(why) if why.is_eof() => {
+                let name = first_name(&searched[start..], tools)?.to_owned();
+                let words = before(&text[..start]).trim();
+                let words = (!words.is_empty()).then(|| words.to_owned());
+                return Some(CutCall { words, name, source: text[start..].to_owned() });
+            }
+            Err(_) => at = start + 1,
+        }
+    }
+    None
+}
+
+/// Returns the tool that an unfinished object names first.
+fn first_name<'a>(source: &str, tools: &[&'a str]) -> Option<&'a str> {
+    let value = |source: &'_ str, key: &str| {
+        let rest = source.strip_prefix('"')?.strip_prefix(key)?.strip_prefix('"')?.trim_start();
+        Some(rest.strip_prefix(':')?.trim_start().to_owned())
+    };
+    let first = |source: &str| source.trim_start_matches(|at: char| at.is_whitespace() || "{[".contains(at)).to_owned();
+    let key = first(source);
+    let key = value(&key, "function").filter(|inner| inner.starts_with('{')).map_or(key, |inner| first(&inner));
+    let name = NAME_KEYS.iter().find_map(|name| value(&key, name))?;
+    tools.iter().copied().find(|tool| {
+        name.strip_prefix('"').and_then(|name| name.strip_prefix(*tool)).is_some_and(|rest| rest.starts_with('"'))
+    })
+}
+
 /// Reads the object or list at a position, and returns its end.
 fn value_at(text: &str, start: usize) -> Option<(Value, usize)> {
     let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter();

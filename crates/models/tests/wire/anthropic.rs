@@ -52,7 +52,7 @@ pub(crate) fn hello() -> Vec<Value> {
     events
 }
 
-fn with_end(mut events: Vec<Value>, reason: &str) -> Vec<Value> {
+pub(crate) fn with_end(mut events: Vec<Value>, reason: &str) -> Vec<Value> {
     events.insert(0, start());
     events.extend(end(reason));
     events

@@ -1,7 +1,11 @@
 //! Calls that a model wrote as text.
 
+use guildhall_agent::{Reply, Stop, Wire};
 use guildhall_models::{Written, read_written_calls as read};
 use serde_json::{Value, json};
+
+use crate::anthropic;
+use crate::setting::{delta, finish, reduce};
 
 const TOOLS: [&str; 2] = ["read_file", "delegate_task"];
 
@@ -76,5 +80,57 @@ fn arguments_that_are_not_a_valid_object_stay_text() {
 fn a_reply_full_of_braces_has_no_calls() {
     for text in ["{".repeat(1_000_000), "[".repeat(1_000_000), "{\"a\":".repeat(200_000), "[1]".repeat(400_000)] {
         assert_eq!(read(&text, &TOOLS), None);
+    }
+}
+
+/// The reply on both protocols, for a text that was cut at its limit.
+fn cut(text: &str) -> [Reply; 2] {
+    let openai = [delta(&json!({"content": text})), finish("length")];
+    let anthropic =
+        anthropic::with_end(vec![anthropic::block(0, &json!({"type": "text", "text": text}))], "max_tokens");
+    [reduce(Wire::OpenAi, &openai).unwrap(), reduce(Wire::Anthropic, &anthropic).unwrap()]
+}
+
+#[test]
+fn a_text_that_was_cut_within_a_call_has_the_call_without_arguments_and_the_whole_calls_before_it() {
+    let whole = r#"{"name": "read_file", "arguments": {"path": "a.rs"}}"#;
+    for part in [
+        r#"{"name": "read_file", "arguments": {"path": "b"#,
+        r#"{"name":"read_file""#,
+        r#"{"function": {"name": "read_file", "argum"#,
+        r#"[{"tool": "read_file", "args":"#,
+    ] {
+        for reply in cut(&format!("I look.\n<tool_call>{whole}</tool_call>\n<tool_call>\n{part}")) {
+            let calls: Vec<_> = reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
+            let expect = [("read_file", Ok(json!({"path": "a.rs"}))), ("read_file", Err(part.to_owned()))];
+            assert_eq!((calls, reply.stop), (expect.to_vec(), Stop::Length), "{part}");
+            assert!(reply.words.as_deref().is_some_and(|words| words.starts_with("I look.")), "{part}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_call_without_arguments_in_a_text_that_was_cut_is_made() {
+    for reply in cut("{\"name\": \"list_files\"}\nAnd then I w") {
+        assert_eq!(reply.calls.iter().map(|call| call.arguments.clone()).collect::<Vec<_>>(), [Ok(json!({}))]);
+    }
+}
+
+#[test]
+fn a_text_that_was_cut_within_other_json_stays_text() {
+    for text in [
+        r#"The result: {"path": "a", "tools": [{"name": "read_file", "arg"#,
+        r#"{"name": "unknown_tool", "arguments": {"#,
+        r#"{"name": "read_file_twice", "arguments": {"#,
+        r#"{ and [ and {"na"#,
+        "{\"name\": \"read_file\", oh no",
+    ] {
+        for reply in cut(text) {
+            assert_eq!((reply.words.as_deref(), reply.calls.len()), (Some(text), 0));
+        }
+    }
+    let deep = "[".repeat(100_000);
+    for reply in cut(&deep) {
+        assert_eq!(reply.calls.len(), 0);
     }
 }

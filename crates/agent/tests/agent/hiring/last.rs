@@ -63,8 +63,8 @@ impl Last {
         Last { instructions: prompt.opening.system().to_owned(), parts }
     }
 
-    fn bytes(&self) -> usize {
-        self.instructions.len() + self.parts.iter().map(String::len).sum::<usize>()
+    fn bytes(&self) -> u32 {
+        u32::try_from(self.instructions.len() + self.parts.iter().map(String::len).sum::<usize>()).unwrap()
     }
 }
 
@@ -73,7 +73,7 @@ fn reports(count: usize, bytes: usize) -> Vec<String> {
 }
 
 /// The bytes of our own sentences in a last request that is cut. They are plain English, with three bytes or more for a token.
-const OURS: usize = 320;
+const OURS: u32 = 320;
 
 #[test]
 fn a_last_request_that_is_cut_fits_into_its_tokens_and_uses_them() {
@@ -81,11 +81,10 @@ fn a_last_request_that_is_cut_fits_into_its_tokens_and_uses_them() {
     for (instructions, task) in
         [("", TASK), ("Be brief.", TASK), (&*long, TASK), ("Be brief.", &*long), (&*long, &*long)]
     {
-        for tokens in [0, 1, 110, 256, 1000, 1024, 1500, 2000, 5000, 9000] {
-            let last = Last::request(instructions, task, &reports(9, 1001), tokens);
-            let bytes = last.bytes();
-            assert!(bytes <= tokens as usize + OURS, "{tokens}: {bytes} bytes");
-            assert!(tokens < 256 || bytes >= tokens as usize, "{tokens}: {bytes} bytes");
+        for tokens in [0_u32, 1, 110, 256, 1000, 1024, 1500, 2000, 5000, 9000] {
+            let bytes = Last::request(instructions, task, &reports(9, 1001), tokens.into()).bytes();
+            assert!(bytes <= tokens + OURS, "{tokens}: {bytes} bytes");
+            assert!(tokens < 256 || bytes >= tokens, "{tokens}: {bytes} bytes");
         }
     }
 }

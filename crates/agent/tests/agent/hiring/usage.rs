@@ -9,7 +9,8 @@ use guildhall_agent::{
     Task, Usage, Watch, Wire,
 };
 use guildhall_kernel::{
-    self as kernel, AskId, AskKey, Cost, Fact, ImplausibleUsage, Input, Millis, Msat, Path, Request, TextKind, Turn,
+    self as kernel, AskId, AskKey, Cost, Cut, Fact, ImplausibleUsage, Input, Millis, Msat, Path, Request, TextKind,
+    Turn,
 };
 use serde_json::json;
 
@@ -178,6 +179,16 @@ fn a_reply_that_was_cut_without_usage_is_charged_up_to_its_limit() {
         assert_eq!(zero.cost, nothing.cost, "a reply that reached its limit has tokens");
         assert!(zero.reply.implausible.is_some());
     }
+}
+
+#[test]
+fn a_reply_that_reached_its_limit_was_not_cut_by_the_window() {
+    let reply = Reply { stop: Stop::Length, ..Reply::words("y".repeat(400)) };
+    let cut = |input, output| charged(&reply, used(input, output), price).reply.cut;
+    assert_eq!(cut(99_000, 1_000), Some(Cut::Window));
+    assert_eq!(cut(99_000, 8192), Some(Cut::MaxTokens), "the window may be larger than the configured one");
+    assert_eq!(cut(5_000, 1_000), Some(Cut::MaxTokens), "a server may have a limit of its own");
+    assert_eq!(charged(&reply, Reported::Nothing, price).reply.cut, Some(Cut::MaxTokens));
 }
 
 #[test]

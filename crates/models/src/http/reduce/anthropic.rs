@@ -7,10 +7,10 @@ use guildhall_agent::{RawCall, Reply, Stop, Wire};
 use serde_json::{Map, Number, Value, json};
 
 use super::counts::tokens;
-use super::{CALLS_MAX, Fault, Phase, Piece, Progress, merge, reply, some_words, words};
+use super::{CALLS_MAX, Fault, Phase, Piece, Progress, mark_cut, merge, read_written, reply, some_words, words};
+use crate::http::arguments;
 use crate::http::ids::Ids;
 use crate::http::json::Json;
-use crate::http::{arguments, written};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -74,9 +74,10 @@ impl State {
             }
             raw.push(Value::Object(block.value));
         }
+        mark_cut(&mut calls, stop);
         let mut words = some_words(&words);
         if calls.is_empty()
-            && let Some(written) = words.as_deref().and_then(|words| written::read(words, tools))
+            && let Some(written) = words.as_deref().and_then(|words| read_written(words, stop, tools))
         {
             // The provider must get tool calls back, because the next request has their results.
             raw.retain(|block| block["type"] != "text");

@@ -7,10 +7,12 @@ use guildhall_agent::{RawCall, Reply, Stop, Wire};
 use serde_json::{Map, Number, Value, json};
 
 use super::counts::tokens;
-use super::{CALLS_MAX, Fault, Phase, Piece, Progress, TOKENS_MAX, merge, reply, some_words, words};
+use super::{
+    CALLS_MAX, Fault, Phase, Piece, Progress, TOKENS_MAX, mark_cut, merge, read_written, reply, some_words, words,
+};
+use crate::http::arguments;
 use crate::http::ids::Ids;
 use crate::http::json::Json;
-use crate::http::{arguments, written};
 
 /// The name under which a call without a name is sent back: providers refuse a conversation with an empty name.
 const UNNAMED: &str = "unnamed";
@@ -179,8 +181,9 @@ impl State {
             raw_calls.push(raw);
             calls.push(call);
         }
+        mark_cut(&mut calls, stop);
         if calls.is_empty()
-            && let Some(written) = written::read(text, tools)
+            && let Some(written) = read_written(text, stop, tools)
         {
             words = written.words;
             // The provider must get tool calls back, because the next request has their results.
@@ -253,6 +256,6 @@ fn output(usage: &Json<'_>) -> Option<u64> {
 /// Removes thinking that the server left in the text. A reply that was cut can end within its thinking.
 fn without_thought(text: &str, stop: Option<Stop>) -> &str {
     let Some(thought) = text.trim_start().strip_prefix(THOUGHT_START) else { return text };
-    let without_end = if stop == Some(Stop::Length) { "" } else { text };
+    let without_end = if stop.is_some_and(Stop::is_cut) { "" } else { text };
     thought.split_once(THOUGHT_END).map_or(without_end, |(_, rest)| rest.trim_start())
 }
