@@ -1,5 +1,7 @@
 //! The limit of tokens: it holds at any fan-out and across a crash, and the first agent still reports.
 
+use std::fs;
+
 use guildhall_model_server::Entry;
 use serde_json::{Value, json};
 
@@ -40,6 +42,26 @@ fn thirty_parallel_hires_never_use_more_than_the_limit_and_their_hirer_reports()
             let (used, limit) = (counted(&house), limit.parse().unwrap());
             assert!((limit / 4..=limit).contains(&used), "{wire:?}: {used} of {limit}");
             assert_eq!(result["answer"], "All of it: Tuesday.", "{wire:?}: {result:#}");
+            house.guildhall(&["verify"]).expect(0);
+        }
+    }
+}
+
+#[test]
+fn hires_that_wait_for_money_under_a_token_limit_never_use_more_than_the_limit_and_their_hirer_reports() {
+    for wire in WIRES {
+        for limit in ["20000", "50000", "120000"] {
+            let house = thirty(wire, &[], says(&"Tuesday it is. ".repeat(107)));
+            let result = house.guildhall(&[&TEAM[..], &[limit, "--budget", "400sat"]].concat()).json();
+            let (used, limit) = (counted(&house), limit.parse().unwrap());
+            assert!((limit / 8..=limit).contains(&used), "{wire:?}: {used} of {limit}");
+            assert_eq!(result["answer"], "All of it: Tuesday.", "{wire:?}: {result:#}");
+            let queued = house
+                .root_facts(result["session"].as_str().unwrap())
+                .iter()
+                .filter(|fact| fact.contains("queued"))
+                .count();
+            assert!(queued > 9, "{wire:?}: {queued} hires had to wait for money");
             house.guildhall(&["verify"]).expect(0);
         }
     }
@@ -113,4 +135,21 @@ fn a_token_limit_is_named_only_if_it_ended_the_work() {
     wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
     house.guildhall(&["stop", "--wrap-up", &id]).expect(0);
     running.end().expect(130).says("told to wrap up");
+}
+
+#[test]
+fn a_first_agent_that_ends_for_another_reason_reports_within_the_limit() {
+    for wire in WIRES {
+        let house = House::new(wire, &never_stops());
+        fs::write(house.project().join("notes.txt"), "The meeting is on Tuesday.\n".repeat(1200)).unwrap();
+        let args = ["--max-turns", "1", "--max-tokens-total", "30000", "--budget", "20000sat"];
+        let result = house.run(&args).expect(3).json();
+        assert_eq!(
+            (&result["answer"], &result["outcome"]),
+            (&json!("This far: Tuesday."), &json!({"exhausted": "turns"}))
+        );
+        let (used, last) = (counted(&house), house.requests().pop().unwrap().to_string());
+        assert!(used <= 30_000, "{wire:?}: {used}");
+        assert!(last.contains("the rest had to be cut") && last.contains("on Tuesday"), "{last}");
+    }
 }

@@ -52,7 +52,10 @@ impl WaitingCall<'_> {
             tokens.reserve(self.call, request).await
         };
         match (reserved, request.turn) {
-            (Reserved::Tokens(max_tokens), _) => Some(Request { max_tokens, ..request.clone() }),
+            (Reserved::Tokens { input, output }, _) => {
+                let cut = request.cut || input < request.tokens;
+                Some(Request { tokens: input, max_tokens: output, cut, ..request.clone() })
+            }
             (Reserved::Exhausted { .. }, Turn::Last) => None,
             (Reserved::Exhausted { left }, Turn::Next) => {
                 self.record_waiting().await;
@@ -84,6 +87,9 @@ impl WaitingCall<'_> {
         let Some(sent) = sent else { return std::future::pending().await };
         if self.record == InLine::Recorded {
             journal.record_sending(lease, self.call).await?;
+        }
+        if let Some(tokens) = &self.engine.inner.tokens {
+            tokens.leave(self.call);
         }
         Ok(Some(sent))
     }
