@@ -1,7 +1,8 @@
 //! Answers: each ask has one answer of the right kind, which is charged at its cost and never above its hold.
 
 use guildhall_kernel::{
-    Answer, AskId, CallRef, Cause, Cost, Matter, NOTICE_BYTES_MAX, Origin, Outcome, Path, Report, Said, Stimulus,
+    Answer, AskId, CallRef, Cause, Cost, LAST_OUTPUT_TOKENS, Matter, NOTICE_BYTES_MAX, Origin, Outcome, Path, Report,
+    Said, Stimulus,
 };
 
 use crate::batch::Duty;
@@ -48,6 +49,9 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
         // The unspent part of the severance is held again: it must not pay for anything else.
         contract.severance = (money - charged.0).min(wide(contract.brief.severance));
         contract.money.hold(contract.severance);
+        if charged.0 == 0 && !matches!(answer, Answer::Said(_)) && !fits_tokens_left(contract) {
+            contract.last = None;
+        }
     }
     contract.settle_ask(id, State::Settled { paid, heads: charged.1 });
     if payer == Payer::Itself {
@@ -59,6 +63,14 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
     if let Origin::Call(call) = origin {
         resolve(step, call, answer);
     }
+}
+
+/// Whether the last request fits into the tokens that are left, if they are limited. One that does not fit is not sent, and a smaller
+/// one may follow.
+fn fits_tokens_left(contract: &Contract) -> bool {
+    let output = contract.brief.tariff.max_tokens.min(LAST_OUTPUT_TOKENS);
+    let needed = contract.request.map_or(0, |request| request.tokens).saturating_add(output.into());
+    contract.last_tokens_max.is_none_or(|left| needed <= left)
 }
 
 /// The contract that spent the cost of an answer.

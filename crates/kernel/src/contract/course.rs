@@ -245,6 +245,12 @@ impl Contract {
         (fit >= tokens.min(LAST_TOKENS_MIN)).then_some(fit)
     }
 
+    /// Returns whether the tokens that are left, if they are limited, are too few for a last request with this input.
+    pub(super) fn exceeds_tokens_left(&self, tokens: u64) -> bool {
+        let output = u64::from(self.brief.tariff.last_output());
+        self.last_tokens_max.is_some_and(|max| max < tokens.saturating_add(output))
+    }
+
     fn output_within_tokens_left(&self, input: u64, output: u32) -> u32 {
         let left = self.last_tokens_max.map_or(u64::MAX, |max| max.saturating_sub(input));
         output.min(u32::try_from(left).unwrap_or(u32::MAX))

@@ -72,6 +72,29 @@ fn a_last_request_stays_within_the_tokens_that_are_left_and_is_cut_to_fit() {
 }
 
 #[test]
+fn a_last_request_that_was_not_sent_for_want_of_tokens_is_made_again_and_cut_to_fit() {
+    let unsent = || Answer::Failed(text(TextKind::Error, "too few tokens"));
+    let ended = |left| {
+        let mut hall = Hall::open(Brief { turns_max: 1, opening_bytes: 1000, ..root("coder", 100) });
+        hall.says("1", &[tool("read")]);
+        hall.tool_ends("1", "read", known(0));
+        hall.owner_sends("1", Stimulus::OutOfTokens { left });
+        hall.model("1", unsent(), known(0));
+        hall
+    };
+    let mut hall = ended(900);
+    let (_, ask) = hall.contract("1").outstanding().next().unwrap();
+    assert!(
+        matches!(ask, Ask::Model(request) if (request.tokens, request.max_tokens, request.cut) == (388, 512, true))
+    );
+    hall.model("1", unsent(), known(0));
+    assert!(hall.contract("1").report().is_some(), "it fits, so it is not made a third time");
+    for left in [0, 767, 1_000_000] {
+        assert!(ended(left).contract("1").report().is_some(), "{left}: too little for any, or enough for the first");
+    }
+}
+
+#[test]
 fn only_a_root_is_told_that_the_tokens_are_used_up_and_only_by_the_owner() {
     let mut hall = Hall::open(root("coder", 100));
     hall.says("1", &[hire("tester")]);

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use guildhall_kernel::{
-    Answer, Ask, AskKey, Contract, Cost, Fact, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, Msat, Path,
-    Request, Sender, Stimulus, TURN_TOKENS, Turn,
+    Answer, Ask, AskKey, Contract, Cost, Fact, MAX_TOKENS_MIN, Msat, Path, Request, Sender, Stimulus, TURN_TOKENS, Turn,
 };
 use tokio::sync::watch;
 
@@ -28,14 +27,8 @@ pub struct TokensMax {
 /// What a request got.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reserved {
-    /// The request may be sent, with at most this many tokens. The input is less than the request asked for only for a root's last
-    /// request, which is then cut to fit.
-    Tokens {
-        /// The input.
-        input: u64,
-        /// The output.
-        output: u32,
-    },
+    /// The request may be sent, with at most this many output tokens.
+    Tokens(u32),
     /// There are not enough tokens left, and no call is under way that could return some.
     Exhausted {
         /// What is left for the root's last request.
@@ -223,8 +216,7 @@ impl TokenPool {
         let is_last_of_root = request.turn == Turn::Last && call.contract == self.max.root;
         let kept = if is_last_of_root { 0 } else { state.kept };
         let free = self.max.tokens.saturating_sub(state.used).saturating_sub(others).saturating_sub(kept);
-        let input = if is_last_of_root { last_input(request, free) } else { request.tokens };
-        let output = free.saturating_sub(input).min(request.max_tokens.into());
+        let output = free.saturating_sub(request.tokens).min(request.max_tokens.into());
         let least = if some_under_way { TURN_TOKENS } else { MAX_TOKENS_MIN };
         let output = u32::try_from(output).expect("at most the tokens of one reply");
         if output < request.max_tokens.min(least) {
@@ -237,23 +229,15 @@ impl TokenPool {
                 Reserved::Exhausted { left }
             });
         }
-        let tokens = input.saturating_add(output.into());
+        let tokens = request.tokens.saturating_add(output.into());
         state.put(call.clone(), Open { place: Place::Reserved(tokens), ..open });
-        Some(Reserved::Tokens { input, output })
+        Some(Reserved::Tokens(output))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while the lock was held leaves the state valid: each change is one insert, remove or sum.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Returns the input of a root's last request that leaves room for its output. A root that ends for another reason has not been told
-/// what is left, so its request may be larger.
-fn last_input(request: &Request, free: u64) -> u64 {
-    let output = u64::from(request.max_tokens.min(LAST_OUTPUT_TOKENS));
-    let fits = request.tokens.min(free.saturating_sub(output));
-    if fits < request.tokens.min(LAST_TOKENS_MIN) { request.tokens } else { fits }
 }
 
 impl State {
@@ -330,10 +314,6 @@ mod tests {
         Fact::Asked { id: AskId(ask), ask: Ask::Model(request.clone()), hold, origin: Origin::Course }
     }
 
-    fn tokens(input: u64, output: u32) -> Reserved {
-        Reserved::Tokens { input, output }
-    }
-
     /// Asks a model that has a price, and tries to reserve. The request is sent at once.
     fn reserve(pool: &TokenPool, ask: u32, tokens: u64, max_tokens: u32) -> Option<Reserved> {
         reserve_held(pool, ask, tokens, max_tokens, Hold::money(Msat::SUPPLY))
@@ -354,20 +334,20 @@ mod tests {
     #[test]
     fn a_request_gets_what_it_wants_or_an_ordinary_turn_or_waits_while_another_is_under_way() {
         let pool = pool(10_000);
-        assert_eq!(reserve(&pool, 1, 1_000, 4_000), Some(tokens(1_000, 4_000)));
-        assert_eq!(reserve(&pool, 2, 1_000, 4_000), Some(tokens(1_000, 4_000)));
+        assert_eq!(reserve(&pool, 1, 1_000, 4_000), Some(Reserved::Tokens(4_000)));
+        assert_eq!(reserve(&pool, 2, 1_000, 4_000), Some(Reserved::Tokens(4_000)));
         assert_eq!(reserve(&pool, 3, 100, 4_000), None, "nothing is left, but the others may return some");
         let why = TextRef { hash: Hash([0; 32]), bytes: 9, kind: TextKind::Error };
         answer(&pool, 1, Answer::Failed(why), Cost::Known(Msat::ZERO));
-        assert_eq!(pool.try_reserve(&key(3), &request(100, 4_000)), Some(tokens(100, 4_000)));
+        assert_eq!(pool.try_reserve(&key(3), &request(100, 4_000)), Some(Reserved::Tokens(4_000)));
     }
 
     #[test]
     fn a_lost_call_has_used_all_that_was_reserved_and_a_refused_one_nothing() {
         let pool = pool(10_000);
-        assert_eq!(reserve(&pool, 1, 1_000, 8_000), Some(tokens(1_000, 8_000)));
+        assert_eq!(reserve(&pool, 1, 1_000, 8_000), Some(Reserved::Tokens(8_000)));
         answer(&pool, 1, Answer::Lost, Cost::Unknown);
-        assert_eq!(reserve(&pool, 2, 500, 8_000), Some(tokens(500, 500)), "what is left is enough for a reply");
+        assert_eq!(reserve(&pool, 2, 500, 8_000), Some(Reserved::Tokens(500)), "what is left is enough for a reply");
         answer(&pool, 2, Answer::Lost, Cost::Known(Msat::ZERO));
         assert_eq!(reserve(&pool, 3, 800, 8_000), Some(Reserved::Exhausted { left: 0 }));
     }
@@ -377,7 +357,7 @@ mod tests {
         let pool = pool(10_000);
         let why = TextRef { hash: Hash([0; 32]), bytes: 9, kind: TextKind::Error };
         for (ask, end) in [(1, Answer::Lost), (2, Answer::Failed(why))] {
-            assert_eq!(reserve_held(&pool, ask, 1_000, 3_000, Hold::default()), Some(tokens(1_000, 3_000)));
+            assert_eq!(reserve_held(&pool, ask, 1_000, 3_000, Hold::default()), Some(Reserved::Tokens(3_000)));
             answer(&pool, ask, end, Cost::Known(Msat::ZERO));
         }
         assert_eq!(reserve(&pool, 3, 2_500, 8_000), Some(Reserved::Exhausted { left: 0 }));
@@ -389,8 +369,8 @@ mod tests {
         let stored = asked(1, &request(1_000, 5_000), Hold::default());
         pool.apply_stored(&key(1).contract, &stored);
         pool.enter(&key(1), InLine::NotRecorded);
-        assert_eq!(pool.try_reserve(&key(1), &request(1_000, 5_000)), Some(tokens(1_000, 5_000)), "it is its own");
-        assert_eq!(reserve(&pool, 2, 1_000, 9_000), Some(tokens(1_000, 3_000)));
+        assert_eq!(pool.try_reserve(&key(1), &request(1_000, 5_000)), Some(Reserved::Tokens(5_000)), "it is its own");
+        assert_eq!(reserve(&pool, 2, 1_000, 9_000), Some(Reserved::Tokens(3_000)));
     }
 
     #[test]
@@ -399,30 +379,8 @@ mod tests {
         let request = request(1_000, 8_000);
         for ask in [1, 2] {
             pool.apply(&key(ask).contract, &asked(ask, &request, Hold::default()));
-            assert_eq!(pool.try_reserve(&key(ask), &request), Some(tokens(1_000, 8_000)));
+            assert_eq!(pool.try_reserve(&key(ask), &request), Some(Reserved::Tokens(8_000)));
             answer(&pool, ask, Answer::Aborted, Cost::Known(Msat::ZERO));
         }
-    }
-
-    #[test]
-    fn the_last_request_of_a_root_that_ends_for_another_reason_is_cut_to_what_is_left() {
-        let pool = pool(10_000);
-        assert_eq!(reserve(&pool, 1, 1_000, 5_000), Some(tokens(1_000, 5_000)));
-        answer(&pool, 1, Answer::Lost, Cost::Unknown);
-        let root = AskKey { contract: Path::root(1), ask: AskId(1) };
-        for (tokens, last) in
-            [(9_000, Some(tokens(3_488, 512))), (3_500, Some(tokens(3_488, 512))), (900, Some(tokens(900, 3_100)))]
-        {
-            let request = Request { turn: Turn::Last, ..request(tokens, 4_000) };
-            pool.apply(&root.contract, &asked(1, &request, Hold::default()));
-            assert_eq!(pool.try_reserve(&root, &request), last);
-            pool.apply(
-                &root.contract,
-                &Fact::Answered { id: root.ask, answer: Answer::Aborted, cost: Cost::Known(Msat::ZERO) },
-            );
-        }
-        let hire = Request { turn: Turn::Last, ..request(9_000, 4_000) };
-        pool.apply(&key(2).contract, &asked(2, &hire, Hold::default()));
-        assert!(matches!(pool.try_reserve(&key(2), &hire), Some(Reserved::Exhausted { .. })));
     }
 }

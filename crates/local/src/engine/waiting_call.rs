@@ -52,11 +52,14 @@ impl WaitingCall<'_> {
             tokens.reserve(self.call, request).await
         };
         match (reserved, request.turn) {
-            (Reserved::Tokens { input, output }, _) => {
-                let cut = request.cut || input < request.tokens;
-                Some(Request { tokens: input, max_tokens: output, cut, ..request.clone() })
+            (Reserved::Tokens(max_tokens), _) => Some(Request { max_tokens, ..request.clone() }),
+            (Reserved::Exhausted { left }, Turn::Last) => {
+                // A root that ends for another reason has not been told what is left. It makes a smaller request.
+                if self.call.contract == *tokens.root() {
+                    self.engine.say_out_of_tokens(tokens.root(), left);
+                }
+                None
             }
-            (Reserved::Exhausted { .. }, Turn::Last) => None,
             (Reserved::Exhausted { left }, Turn::Next) => {
                 self.record_waiting().await;
                 self.engine.say_out_of_tokens(tokens.root(), left);

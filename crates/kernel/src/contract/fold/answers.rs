@@ -94,6 +94,10 @@ impl Contract {
             return Ok(());
         }
         self.unread = true;
+        // Too few tokens are left for this last request, so it was not sent. A smaller one is made.
+        if request.turn == Turn::Last && charge == Msat::ZERO && self.exceeds_tokens_left(request.tokens) {
+            self.request = None;
+        }
         // The request for the rest of a cut reply is lost, but not what came before.
         if let Some(part) = &self.part {
             self.final_text = Some(Box::new(part.text));
