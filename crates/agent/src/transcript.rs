@@ -117,6 +117,8 @@ struct TranscriptBuilder {
     asks: BTreeMap<AskId, (Asked, Origin)>,
     /// The hires that were admitted or had to wait, by ordinal, each with the call that hired it.
     hires: BTreeMap<u32, (Hire, Origin)>,
+    /// The hires that wait for money, by ordinal.
+    waiting: BTreeSet<u32>,
     /// The limit of the newest request.
     max_tokens: u32,
     parts: ReplyParts,
@@ -210,7 +212,9 @@ impl TranscriptBuilder {
             }
             Fact::Woke { pause: Pause::Hire(ordinal), .. } => {
                 if let Some((hire, Origin::Call(call))) = self.hires.get(ordinal).cloned() {
-                    let text = wording::continues(&hire, label(&hire, texts)?.as_deref());
+                    let waits = self.waiting.contains(ordinal);
+                    let text = if waits { wording::waits_for_money } else { wording::continues };
+                    let text = text(&hire, label(&hire, texts)?.as_deref());
                     self.add_result(call, text, ToolOutcome::Done);
                 }
             }
@@ -247,6 +251,7 @@ impl TranscriptBuilder {
         let (hire, name) = (Hire::of(brief), label(&Hire::of(brief), texts)?);
         let money = brief.grant.money;
         let has_waited = self.hires.insert(brief.path.ordinal(), (hire.clone(), origin)).is_some();
+        self.waiting.remove(&brief.path.ordinal());
         if !has_waited {
             let (path, agent) = (hire.path.clone(), hire.agent.clone());
             self.add_data(call_of(origin), |call| Heard::Hired { call, hire: path, agent });
@@ -269,6 +274,7 @@ impl TranscriptBuilder {
         let hire = Hire::offered(brief, ordinal, offer);
         let name = label(&hire, texts)?;
         self.hires.insert(ordinal, (hire.clone(), origin));
+        self.waiting.insert(ordinal);
         let (path, agent) = (hire.path.clone(), hire.agent.clone());
         self.add_data(call_of(origin), |call| Heard::Hired { call, hire: path, agent });
         if let (Mode::Background, Origin::Call(call)) = (offer.mode, origin) {
@@ -284,7 +290,8 @@ impl TranscriptBuilder {
         ordinal: Option<u32>,
         texts: &dyn Texts,
     ) -> Result<(), TextError> {
-        let waited = ordinal.and_then(|ordinal| self.hires.get(&ordinal)).map(|(hire, _)| hire.clone());
+        let waited = ordinal.filter(|ordinal| self.waiting.remove(ordinal));
+        let waited = waited.and_then(|ordinal| self.hires.get(&ordinal)).map(|(hire, _)| hire.clone());
         let path = waited.as_ref().map(|hire| hire.path.clone());
         self.add_data(call_of(origin), |call| Heard::Refused { call, hire: path, why: why.clone() });
         match (origin, waited) {

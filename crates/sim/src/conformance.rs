@@ -2,14 +2,19 @@
 //! says what models, tools and the owner do. The reference engine, in memory and in virtual time, gives the expected
 //! result. Times and the order between contracts may differ between engines.
 
+mod cut;
 mod delegation;
+mod draws;
+mod events;
 mod reference;
 mod script;
 mod scripted_world;
 mod scripts;
 mod teams;
+mod waiting;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use guildhall_agent::Prompt;
 use guildhall_kernel::{Ask, Cause, Fact, Millis, Path, Stored};
@@ -37,13 +42,25 @@ impl ScriptResult {
         }
         ScriptResult { facts, shown: world.shown() }
     }
+
+    /// Returns what happened to the money and the replies of a contract, in short.
+    pub fn events(&self, contract: &Path) -> Vec<String> {
+        let facts = self.facts.get(contract).map(Vec::as_slice).unwrap_or_default();
+        events::events(contract, facts.iter().map(|(_, fact)| fact))
+    }
 }
 
-/// Returns a fact without its time limit, which differs between engines.
+/// Returns a fact without the times that differ between engines: time limits, and how long before its deadline a hire begins to
+/// wrap up.
 fn timeless(fact: &Fact) -> Fact {
     let mut fact = fact.clone();
     if let Fact::Asked { ask: Ask::Question { until, .. }, .. } | Fact::Waiting { until: Some(until), .. } = &mut fact {
         *until = Millis(0);
+    }
+    if let Fact::Opened(brief) | Fact::Asked { ask: Ask::Hire { brief, .. }, .. } = &mut fact
+        && brief.grant.margin.is_some()
+    {
+        Arc::make_mut(brief).grant.margin = Some(Millis(0));
     }
     fact
 }

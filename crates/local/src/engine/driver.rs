@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use guildhall_agent::{Arrival, Engine, Message, RunError, Status, Text, Texts};
 use guildhall_kernel::{
     Addressee, Answer, Ask, AskId, AskKey, Brief, Cause, Check, Context, Contract, Cost, Effect, Fact, Input, Matter,
-    Millis, Msat, Path, PayeeName, Sender, Stimulus, Stored, TextRef, TreasuryFact,
+    Millis, Msat, Path, PayeeName, Sender, Stimulus, TextRef, TreasuryFact,
 };
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -60,14 +60,21 @@ pub(super) struct ContractDriver {
     earlier_ask_max: Option<AskId>,
     /// The calls among them that were not sent: they were waiting for a permit.
     pub(super) in_line: BTreeSet<AskId>,
-    /// When each ask was made.
-    asked_at: BTreeMap<AskId, Millis>,
+    /// The step of each ask.
+    asked_in: BTreeMap<AskId, StepEnd>,
     pub(super) started: BTreeSet<AskId>,
     pub(super) leaves: BTreeMap<AskId, Leaf>,
     /// Set when calls that wait for a permit must not be sent any more.
     pub(super) no_new_calls: Arc<AtomicBool>,
     /// All tasks of this driver. They end with the driver.
     pub(super) tasks: JoinSet<()>,
+}
+
+/// The end of a step: the time, and the number of facts of the contract.
+#[derive(Clone, Copy)]
+struct StepEnd {
+    at: Millis,
+    facts: usize,
 }
 
 /// Whether a contract may already have stored facts when its driver starts.
@@ -115,7 +122,7 @@ impl ContractDriver {
             step: None,
             earlier_ask_max: None,
             in_line: BTreeSet::new(),
-            asked_at: BTreeMap::new(),
+            asked_in: BTreeMap::new(),
             started: BTreeSet::new(),
             leaves: BTreeMap::new(),
             no_new_calls: Arc::default(),
@@ -138,16 +145,15 @@ impl ContractDriver {
         }
     }
 
-    /// Returns what the contract had left when it made this ask. A process that repeats the request after a crash then
-    /// sends the same text. A request is the last fact of its step, so the contract has to be restored only after a
-    /// crash.
+    /// Returns what the contract had left after the step that made this ask. A process that repeats the request after a crash
+    /// then sends the same text. The contract has to be restored only after a crash.
     pub(super) fn status(&self, contract: &Contract, id: AskId) -> Status {
-        let at = self.asked_at.get(&id).copied().unwrap_or_else(|| self.now());
-        let upto = self.facts.iter().rposition(|fact| asked(fact) == Some(id)).map_or(0, |index| index + 1);
-        if upto == self.facts.len() {
+        let step = self.asked_in.get(&id).copied();
+        let StepEnd { at, facts } = step.unwrap_or_else(|| StepEnd { at: self.now(), facts: self.facts.len() });
+        if facts == self.facts.len() {
             return Status::of(contract, id, at);
         }
-        match Contract::restore(self.facts[..upto].iter().cloned()) {
+        match Contract::restore(self.facts[..facts].iter().cloned()) {
             Ok(then) => Status::of(&then, id, at),
             // Can't happen: the contract was restored from these facts and later ones.
             Err(_) => Status::of(contract, id, at),
@@ -439,11 +445,12 @@ impl Engine for ContractDriver {
             self.in_line = inner.journal.in_line(session, &self.path).await?;
         }
         let mut facts = Vec::new();
-        for Stored { at, fact, .. } in stored {
-            self.asked_at.extend(asked(&fact).map(|id| (id, at)));
-            facts.push(fact);
+        for step in stored.chunk_by(|one, next| (&one.cause, one.at) == (&next.cause, next.at)) {
+            facts.extend(step.iter().map(|stored| stored.fact.clone()));
+            let end = StepEnd { at: step[0].at, facts: facts.len() };
+            self.asked_in.extend(step.iter().filter_map(|stored| asked(&stored.fact)).map(|id| (id, end)));
         }
-        self.earlier_ask_max = self.asked_at.keys().max().copied();
+        self.earlier_ask_max = self.asked_in.keys().max().copied();
         self.texts.load(&self.engine, facts.iter().flat_map(texts_named)).await?;
         self.facts = Arc::new(facts.clone());
         self.before = messages_before(&self.engine, &self.path, &self.context).await.map(Arc::from);
@@ -478,7 +485,8 @@ impl Engine for ContractDriver {
         let (queued, named) = queued?;
         self.queued.push(queued);
         self.named.extend(named);
-        self.asked_at.extend(facts.iter().filter_map(asked).map(|id| (id, at)));
+        let end = StepEnd { at, facts: self.facts.len() + facts.len() };
+        self.asked_in.extend(facts.iter().filter_map(asked).map(|id| (id, end)));
         Arc::make_mut(&mut self.facts).extend(facts);
         Ok(())
     }

@@ -102,6 +102,9 @@ async fn conforms(crash: Crash) {
         for (contract, facts) in &expected.facts {
             assert_eq!(played.facts.get(contract), Some(facts), "{}: {contract}", script.name);
         }
+        for (key, prompt) in &expected.shown {
+            assert_eq!(played.shown.get(key), Some(prompt), "{}: {key}", script.name);
+        }
         assert_eq!(played, expected, "{}", script.name);
         let mut checker = Checker::new();
         let broken: Vec<_> = stored.iter().flat_map(|stored| checker.observe(stored)).collect();

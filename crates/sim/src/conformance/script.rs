@@ -26,6 +26,8 @@ pub struct Script {
     pub texts: Vec<Text>,
     /// How the root ends.
     pub outcome: Outcome,
+    /// What the script shows: the events of some contracts, complete and in order.
+    pub shows: Vec<(Path, &'static [&'static str])>,
     pub(crate) window: u64,
     /// The agents that have a team.
     pub(crate) teams: BTreeMap<AgentName, Arc<Team>>,
@@ -35,11 +37,23 @@ pub struct Script {
 /// The line for one ask: what it waits for, the owner's commands, and the response.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// The ask that must have been answered before.
-    pub(crate) after: Option<&'static str>,
-    /// The owner's commands to the contract that asked, with their numbers.
-    pub(crate) tells: Vec<(u64, Stimulus, Vec<Text>)>,
+    /// What must have happened before: `1.1#2` was answered, the stimulus of `1.1#2` was heard (`1.1#2 heard`), or contract `1` has
+    /// heard command 2 of the owner (`1 heard 2`).
+    pub(crate) after: Vec<&'static str>,
+    pub(crate) tells: Vec<Instruction>,
+    /// What must have happened between the commands and the response.
+    pub(crate) until: Option<&'static str>,
     pub(crate) response: Response,
+}
+
+/// A command of the owner.
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction {
+    /// The contract that receives the command, if that is not the contract that asked.
+    pub(crate) to: Option<Path>,
+    pub(crate) command: u64,
+    pub(crate) what: Stimulus,
+    pub(crate) texts: Vec<Text>,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +96,7 @@ impl Script {
             close_when: CloseWhen::FinalText,
         };
         let (window, teams, lines) = (100_000, BTreeMap::new(), BTreeMap::new());
-        Script { name, brief: Arc::new(brief), texts: vec![task], outcome, window, teams, lines }
+        Script { name, brief: Arc::new(brief), texts: vec![task], outcome, shows: Vec::new(), window, teams, lines }
     }
 
     /// Gives the boss a team.
@@ -102,8 +116,19 @@ impl Script {
         self
     }
 
+    /// Says how the root ends, if not as `new` was told.
+    pub(crate) fn ends(self, outcome: Outcome) -> Script {
+        Script { outcome, ..self }
+    }
+
     pub(crate) fn window(self, window: u64) -> Script {
         Script { window, ..self }
+    }
+
+    /// Says what events the contract has.
+    pub(crate) fn shows(mut self, contract: &str, events: &'static [&'static str]) -> Script {
+        self.shows.push((path(contract), events));
+        self
     }
 
     pub(crate) fn line(mut self, key: &'static str, line: impl Into<Line>) -> Script {
@@ -115,28 +140,43 @@ impl Script {
 
 impl From<Response> for Line {
     fn from(response: Response) -> Line {
-        Line { after: None, tells: Vec::new(), response }
+        Line { after: Vec::new(), tells: Vec::new(), until: None, response }
     }
 }
 
 impl Line {
-    pub(crate) fn after(self, key: &'static str) -> Line {
-        Line { after: Some(key), ..self }
+    pub(crate) fn after(mut self, event: &'static str) -> Line {
+        self.after.push(event);
+        self
+    }
+
+    pub(crate) fn until(self, event: &'static str) -> Line {
+        Line { until: Some(event), ..self }
     }
 
     pub(crate) fn instruction(mut self, command: u64, (what, texts): (Stimulus, Vec<Text>)) -> Line {
-        self.tells.push((command, what, texts));
+        self.tells.push(Instruction { to: None, command, what, texts });
+        self
+    }
+
+    /// The owner sends a command to another contract than the one that asked.
+    pub(crate) fn instructs(mut self, to: &str, command: u64, (what, texts): (Stimulus, Vec<Text>)) -> Line {
+        self.tells.push(Instruction { to: Some(path(to)), command, what, texts });
         self
     }
 }
 
 impl Response {
-    pub(crate) fn after(self, key: &'static str) -> Line {
-        Line::from(self).after(key)
+    pub(crate) fn after(self, event: &'static str) -> Line {
+        Line::from(self).after(event)
     }
 
     pub(crate) fn instruction(self, command: u64, what: (Stimulus, Vec<Text>)) -> Line {
         Line::from(self).instruction(command, what)
+    }
+
+    pub(crate) fn instructs(self, to: &str, command: u64, what: (Stimulus, Vec<Text>)) -> Line {
+        Line::from(self).instructs(to, command, what)
     }
 }
 
@@ -172,7 +212,9 @@ pub(crate) const INPUT: u64 = 100;
 pub(crate) fn replies(words: Option<&str>, calls: Vec<RawCall>, output: u64) -> Attempt {
     let stop = if calls.is_empty() { Stop::End } else { Stop::Calls };
     let words = words.map(str::to_owned);
-    let reply = Reply { wire: Wire::Inside, raw: json!({"words": words}), words, calls, stop, part: None };
+    let of = |call: &RawCall| json!({"id": call.id, "name": call.name, "arguments": call.arguments});
+    let raw = json!({"words": words, "calls": calls.iter().map(of).collect::<Vec<_>>()});
+    let reply = Reply { wire: Wire::Inside, raw, words, calls, stop, part: None };
     Attempt { outcome: Ok(reply), usage: Reported::Whole(Usage { input: INPUT, output, ..Usage::default() }) }
 }
 
@@ -226,6 +268,11 @@ pub(crate) fn tells(words: &str) -> (Stimulus, Vec<Text>) {
     (Stimulus::Message(text.of), vec![text])
 }
 
+/// The owner sends money for a contract.
+pub(crate) fn tops_up(to: &str, money: u64) -> (Stimulus, Vec<Text>) {
+    (Stimulus::TopUp { to: path(to), money: sat(money), draw: None }, Vec::new())
+}
+
 /// The owner asks the contract to wrap up.
 pub(crate) fn wraps_up() -> (Stimulus, Vec<Text>) {
     (Stimulus::WrapUp, Vec::new())
@@ -245,8 +292,14 @@ pub(crate) fn tariff() -> Tariff {
     Tariff { input: sat(1000), output: sat(100_000), max_tokens: 100 }
 }
 
-pub(crate) fn price(usage: &Usage) -> Msat {
-    Msat::capped(u128::from(usage.input) + u128::from(usage.output) * 100)
+/// Returns what usage costs at these prices.
+pub(crate) fn price(tariff: Tariff, usage: &Usage) -> Msat {
+    let cost = |price: Msat, tokens: u64| u128::from(price.get()) * u128::from(tokens);
+    Msat::capped((cost(tariff.input, usage.input) + cost(tariff.output, usage.output)).div_ceil(1_000_000))
+}
+
+fn path(id: &str) -> Path {
+    id.parse().expect("the id of a contract")
 }
 
 pub(crate) fn agent(name: &str) -> AgentName {

@@ -10,10 +10,10 @@ use guildhall_agent::{
     AgentRuntime, Attempt, Hired, Model, Profile, Prompt, Reported, Task, Text, Tool, ToolResult, ToolSpec, ToolTerms,
     Usage, Watch,
 };
-use guildhall_kernel::{AskKey, Brief, Effect, Fact, Path, Stimulus, Stored};
+use guildhall_kernel::{AskKey, Brief, Effect, Fact, Path, Sender, Stimulus, Stored};
 use serde_json::{Value, json};
 
-use super::script::{INPUT, Response, Script, price, redactor};
+use super::script::{INPUT, Instruction, Response, Script, price, redactor};
 use crate::scenario::sat;
 
 /// A report of fewer tokens than a sixteenth of the bytes can't be right.
@@ -33,7 +33,7 @@ struct State {
     tell: Option<SendStimulus>,
     shown: BTreeMap<String, Prompt>,
     played: BTreeSet<String>,
-    answered: BTreeSet<String>,
+    happened: BTreeSet<String>,
     waiting: Vec<Waker>,
 }
 
@@ -50,13 +50,13 @@ impl ScriptedWorld {
     pub fn runtime(self: &Arc<ScriptedWorld>, brief: &Brief) -> AgentRuntime {
         let scripted = Arc::new(ScriptedPeer(Arc::clone(self)));
         let tools = BTreeMap::from([("look".to_owned(), Arc::clone(&scripted) as Arc<dyn Tool>)]);
-        let team = self.script.teams.get(&brief.agent).cloned();
+        let (team, tariff) = (self.script.teams.get(&brief.agent).cloned(), brief.tariff);
         let profile = Profile::new("You look at the sky and say what you see.", tools, team, Hired::of(brief));
         AgentRuntime {
             profile: Arc::new(profile),
             model: scripted,
             window: self.script.window,
-            price: Arc::new(price),
+            price: Arc::new(move |usage| price(tariff, usage)),
             counts: Arc::default(),
             redactor: redactor(),
         }
@@ -67,13 +67,22 @@ impl ScriptedWorld {
         self.state().tell = Some(tell);
     }
 
-    /// Must be called with each fact once it is durable: some answers wait for other asks to be answered.
+    /// Must be called with each fact once it is durable: some answers wait for other events.
     pub fn observe(&self, stored: &Stored) {
-        if let Fact::Answered { id, .. } = &stored.fact {
-            let mut state = self.state();
-            state.answered.insert(AskKey { contract: stored.contract.clone(), ask: *id }.to_string());
-            state.waiting.drain(..).for_each(Waker::wake);
-        }
+        let contract = &stored.contract;
+        let event = if let Fact::Answered { id, .. } = &stored.fact {
+            AskKey { contract: contract.clone(), ask: *id }.to_string()
+        } else if let Fact::Heard { from, .. } = &stored.fact {
+            match from {
+                Sender::Contract(key) => format!("{key} heard"),
+                Sender::Owner { command } => format!("{contract} heard {command}"),
+            }
+        } else {
+            return;
+        };
+        let mut state = self.state();
+        state.happened.insert(event);
+        state.waiting.drain(..).for_each(Waker::wake);
     }
 
     /// Returns the asks that have a line in the script and were never made.
@@ -87,26 +96,29 @@ impl ScriptedWorld {
         self.state().shown.clone()
     }
 
-    /// Waits until the ask before it is answered, sends the owner's commands, and returns the response to an ask.
+    /// Waits until what must come before has happened, sends the owner's commands, and returns the response to an ask.
     async fn respond(&self, key: &AskKey) -> Response {
         let line = self.script.lines.get(key.to_string().as_str());
         let line = line.unwrap_or_else(|| panic!("{}: the script has no line for {key}", self.script.name));
         self.state().played.insert(key.to_string());
-        if let Some(before) = line.after {
-            self.answered(before).await;
+        for before in &line.after {
+            self.happened(before).await;
         }
         let tell = self.state().tell.clone();
-        for (command, what, texts) in &line.tells {
+        for Instruction { to, command, what, texts } in &line.tells {
             let tell = tell.as_ref().expect("the engine has called `connect`");
-            tell(&key.contract, *command, what.clone(), texts.clone());
+            tell(to.as_ref().unwrap_or(&key.contract), *command, what.clone(), texts.clone());
+        }
+        if let Some(event) = line.until {
+            self.happened(event).await;
         }
         line.response.clone()
     }
 
-    async fn answered(&self, key: &str) {
+    async fn happened(&self, key: &str) {
         poll_fn(|context| {
             let mut state = self.state();
-            if state.answered.contains(key) {
+            if state.happened.contains(key) {
                 return Poll::Ready(());
             }
             state.waiting.push(context.waker().clone());

@@ -5,15 +5,18 @@ use guildhall_agent::{ModelError, ToolResult};
 use guildhall_kernel::{Limit, Millis, Outcome, Path, Stimulus};
 use serde_json::json;
 
+use super::cut::cutting;
 use super::delegation::delegating;
+use super::draws::drawing;
 use super::script::{
     Response, Script, call, cancels, fails, hires, looks, looks_at_length, replies, says, sees, tells, wraps_up,
 };
+use super::waiting::waiting;
 use crate::scenario::sat;
 
 /// Returns every script.
 pub fn scripts() -> Vec<Script> {
-    [alone(), failing(), ending(), stimuli(), hiring(), delegating()].concat()
+    [alone(), failing(), ending(), stimuli(), hiring(), delegating(), waiting(), drawing(), cutting()].concat()
 }
 
 fn alone() -> Vec<Script> {

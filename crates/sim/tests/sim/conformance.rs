@@ -28,6 +28,16 @@ fn every_script_ends_as_it_says_and_breaks_no_law() {
 }
 
 #[test]
+fn every_script_shows_what_it_says() {
+    for script in scripts() {
+        let (_, played) = play(&script);
+        for (contract, events) in &script.shows {
+            assert_eq!(played.events(contract), *events, "{}: {contract}", script.name);
+        }
+    }
+}
+
+#[test]
 fn the_same_script_gives_the_same_result_every_time() {
     for script in scripts() {
         assert_eq!(play(&script), play(&script), "{}", script.name);

@@ -150,6 +150,32 @@ fn hires_are_listed_sent_a_message_stopped_and_awaited() {
 }
 
 #[test]
+fn a_hire_that_waits_for_money_is_not_said_to_continue_in_the_background() {
+    let played = play("a message moves a hire that waits for money into the background");
+    assert_snapshot!(shown(&played, "1#7"), @r#"
+    user: Find out what the moon is made of.
+    agent:  [a delegate_task] [b delegate_task] [c delegate_task]
+    result of a: You got a message. near-looker continues as 1.1 in the background; you will get its report.
+    result of b: You got a message. far-looker continues as 1.2 in the background; you will get its report.
+    result of c: cook waits for money as 1.3 and begins when other work returns enough; you will get its report. Stop 1.3 if you no longer need it.
+    user: Is it made of cheese?
+    agent: I wait for the cook.
+    user: <sub-agent-complete id="1.1" agent="near-looker" granted="187.296sat" used="3.2sat">
+    task: Look at it.
+
+    Grey.
+    </sub-agent-complete>
+    agent: It is grey.
+    user: cook no longer waits for money: it works as 1.3; granted 200sat.
+    user: <sub-agent-complete id="1.3" agent="cook" granted="200sat" used="1.1sat">
+    task: Look at it.
+
+    Dust.
+    </sub-agent-complete>
+    "#);
+}
+
+#[test]
 fn a_question_is_answered_by_a_message_and_shown_once() {
     let played = play("a hire asks its hirer, which answers");
     assert_snapshot!(shown(&played, "1#6"), @r#"
@@ -258,7 +284,7 @@ fn wrong_hires_are_refused_with_the_reason() {
     failure of c: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of d: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of e: refused: the amount is not a number: give a whole number of sats, such as 250. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
-    failure of f: refused: not enough money: at least 30.454sat is needed, 1sat was offered, 978.2sat is available: do the work yourself, or wait until a hire returns unspent money.
+    failure of f: refused: not enough money: at least 30.454sat is needed, 1sat was offered, 972.869sat is available: do the work yourself, or wait until a hire returns unspent money.
     failure of g: refused: the task, message or question is empty: write the text and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of h: refused: `task` is missing: correct it and call again. A right call: delegate_task {"specialty":"near-looker","task":"…","budget":200}
     failure of i: refused: a name can't have '.' there: use letters a-z, digits, '-' and '_', and in the middle single spaces and '.'.
@@ -299,7 +325,7 @@ fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
     agent:  [a delegate_task]
     failure of a: refused: you can't hire yourself: do the work yourself, or hire a different agent.
     agent:  [b delegate_task]
-    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.337sat">
+    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.345sat">
     Grey.
     </sub-agent-complete>
     "#);
