@@ -65,7 +65,7 @@ impl Reader<'_> {
                 Some(format!("{} begins{mode}", brief.path))
             }
             Ask::Question { .. } => Some("asks".to_owned()),
-            Ask::Draw { .. } => Some("draws".to_owned()),
+            Ask::Draw { least } => Some(format!("draws {} sat", least.get() / 1000)),
             Ask::Tell { to, what: Stimulus::RefuseDraw { .. } } => Some(format!("the draw of {to} is refused")),
             Ask::Tool(_) | Ask::Check(_) | Ask::Tell { .. } => None,
         }

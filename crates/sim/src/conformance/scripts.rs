@@ -87,7 +87,6 @@ fn ending() -> Vec<Script> {
             .line("1#4", sees("dusty"))
             .line("1#5", says("Grey, so far.")),
         Script::new("a call that still runs at the deadline", 1000, Outcome::Exhausted(Limit::Deadline))
-            // Short enough that the status shows the same whole second also on a slow machine.
             .with(|brief| brief.grant = brief.grant.due(Some(Millis(1_900)), Millis(0)))
             .line("1#1", Response::Nothing)
             .line("1#2", Response::Nothing),

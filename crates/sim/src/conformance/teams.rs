@@ -52,6 +52,25 @@ pub(crate) fn circle() -> Team {
     team
 }
 
+/// The same team as the boss's, but the near-looker may hire the cook.
+pub(crate) fn lead() -> Team {
+    with_workers(team(Dialect::DelegateTask, DelegationMode::Offered), |worker| {
+        if worker.name.as_str() == "near-looker" {
+            worker.hiring = Some(hiring(&["cook"]));
+        }
+    })
+}
+
+/// Changes the agents of a team.
+pub(crate) fn with_workers(team: Team, change: impl Fn(&mut Worker)) -> Team {
+    let changed = |worker: &Arc<Worker>| {
+        let mut worker = Worker::clone(worker);
+        change(&mut worker);
+        Arc::new(worker)
+    };
+    Team { workers: team.workers.iter().map(changed).collect(), ..team }
+}
+
 /// Returns the agents that a team's agent may hire, for its brief.
 pub(crate) fn hiring_of(team: &Team) -> Hiring {
     let names = team.workers.iter().map(|worker| worker.name.clone()).collect();
