@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, Context, Cost, Cut, Fact, Mode, Outcome, Path, Pause, Refusal, Sender, Stimulus, Turn,
+    Answer, Ask, AskId, Context, Cost, Cut, Fact, Mode, Outcome, Path, Pause, Refusal, Report, Sender, Stimulus, Turn,
 };
 
 /// Returns the events among the facts of one contract, in order. Ordinary requests, replies and calls are none.
@@ -43,9 +43,7 @@ impl Reader<'_> {
                 Some(format!("{} goes into the background", self.contract.hire(*ordinal)))
             }
             Fact::Woke { pause: Pause::Call(_), why } => Some(format!("the wait ends: {why:?}")),
-            Fact::Closed(report) => {
-                Some(format!("closed: {}{}", ending(report.outcome), if report.cut { ", cut" } else { "" }))
-            }
+            Fact::Closed(report) => Some(format!("closed: {}", ending(report))),
             Fact::Opened(_) | Fact::Nudged(_) | Fact::Compacted { .. } | Fact::Closing(_) => None,
         }
     }
@@ -78,10 +76,13 @@ impl Reader<'_> {
                     Cut::MaxTokens => "a reply is cut",
                     Cut::Window => "a reply fills the window",
                 });
-                let estimated = matches!(cost, Cost::Estimated(_)).then_some("a cost is estimated");
-                cut.or(estimated).map(str::to_owned)
+                let estimated = match cost {
+                    Cost::Estimated(money) => Some(format!("a cost is estimated: {} sat", money.get() / 1000)),
+                    Cost::Known(_) | Cost::Unknown => None,
+                };
+                estimated.or(cut.map(str::to_owned))
             }
-            Answer::Report(report) => Some(format!("{} reports: {}", self.hires[&id], ending(report.outcome))),
+            Answer::Report(report) => Some(format!("{} reports: {}", self.hires[&id], ending(report))),
             Answer::Met => Some("the draw is met".to_owned()),
             Answer::NotMet => Some("the draw is not met".to_owned()),
             Answer::Text(_) => Some("is answered".to_owned()),
@@ -120,11 +121,12 @@ fn heard(from: &Sender, stimulus: &Stimulus) -> Option<String> {
     Some(format!("{from} {what}"))
 }
 
-fn ending(outcome: Outcome) -> String {
-    match outcome {
+fn ending(report: &Report) -> String {
+    let outcome = match report.outcome {
         Outcome::Exhausted(limit) => format!("{limit:?}"),
-        Outcome::Done | Outcome::Failed | Outcome::Cancelled => format!("{outcome:?}"),
-    }
+        Outcome::Done | Outcome::Failed | Outcome::Cancelled => format!("{:?}", report.outcome),
+    };
+    if report.cut { format!("{outcome}, cut") } else { outcome }
 }
 
 /// Returns the name of the refusal's variant.

@@ -8,7 +8,7 @@ use guildhall_agent::{
 };
 use guildhall_kernel::{
     AgentName, Brief, CloseWhen, Context, Grant, Heads, Hiring, Inherit, Lineage, Mode, Msat, Offer, Outcome, Path,
-    Powers, Standing, Stimulus, Tariff, TextKind,
+    Powers, Standing, Stimulus, Tariff, TextKind, TextRef,
 };
 use serde_json::{Value, json};
 
@@ -28,6 +28,8 @@ pub struct Script {
     pub outcome: Outcome,
     /// What the script shows: the events of some contracts, complete and in order.
     pub shows: Vec<(Path, &'static [&'static str])>,
+    /// The text of the root's report, if the script says it.
+    pub report: Option<TextRef>,
     pub(crate) window: u64,
     /// The agents that have a team.
     pub(crate) teams: BTreeMap<AgentName, Arc<Team>>,
@@ -96,7 +98,8 @@ impl Script {
             close_when: CloseWhen::FinalText,
         };
         let (window, teams, lines) = (100_000, BTreeMap::new(), BTreeMap::new());
-        Script { name, brief: Arc::new(brief), texts: vec![task], outcome, shows: Vec::new(), window, teams, lines }
+        let (brief, shows) = (Arc::new(brief), Vec::new());
+        Script { name, brief, texts: vec![task], outcome, shows, report: None, window, teams, lines }
     }
 
     /// Gives the boss a team.
@@ -129,6 +132,11 @@ impl Script {
     pub(crate) fn shows(mut self, contract: &str, events: &'static [&'static str]) -> Script {
         self.shows.push((path(contract), events));
         self
+    }
+
+    /// Says what the root reports.
+    pub(crate) fn reports(self, words: &str) -> Script {
+        Script { report: Some(redactor().text(TextKind::Words, words).of), ..self }
     }
 
     pub(crate) fn line(mut self, key: &'static str, line: impl Into<Line>) -> Script {

@@ -142,8 +142,8 @@ fn hiring() -> Vec<Script> {
             .line("1#6", says("Grey.")),
         Script::new("a wrap-up is passed on to a hire", 1000, Outcome::Exhausted(Limit::Asked))
             .line("1#1", looks(&["a"]).instruction(1, hires("Look at the near side.")))
-            .line("1.1#1", looks(&["b"]).after("1#4"))
-            .line("1#3", sees("grey").instruction(2, wraps_up()))
+            .line("1.1#1", looks(&["b"]).after("1#3"))
+            .line("1#3", sees("grey").instruction(2, wraps_up()).until("1#4"))
             .line("1.1#2", says("Little."))
             .line("1#5", says("Little, says who I hired.")),
         Script::new("a cancel is passed on to a hire", 1000, Outcome::Cancelled)

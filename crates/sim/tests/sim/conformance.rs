@@ -20,6 +20,9 @@ fn every_script_ends_as_it_says_and_breaks_no_law() {
         let last = of_root.map(|stored| &stored.fact).next_back();
         let report = if let Some(Fact::Closed(report)) = last { Some(report) } else { None };
         assert_eq!(report.map(|report| report.outcome), Some(script.outcome), "{}", script.name);
+        if script.report.is_some() {
+            assert_eq!(report.map(|report| report.text.text()), script.report, "{}", script.name);
+        }
         let mut checker = Checker::new();
         let broken: Vec<_> = stored.iter().flat_map(|stored| checker.observe(stored)).collect();
         assert_eq!(broken, [], "{}", script.name);
