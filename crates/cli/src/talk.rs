@@ -260,6 +260,11 @@ impl Talk {
         }
     }
 
+    /// Takes a fact of the root that an earlier process stored. The rest of a cut reply is shown together with these parts.
+    pub(crate) fn know(&mut self, fact: &Fact) {
+        self.parts.note(fact);
+    }
+
     /// Takes a fact of the root. Returns the earlier reply if this fact shows that it is for the person.
     pub(crate) fn take(&mut self, fact: &Fact) -> Option<Shown> {
         let before = self.reply.take().filter(|_| !matches!(fact, Fact::Nudged(_)));

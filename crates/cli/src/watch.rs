@@ -131,6 +131,10 @@ impl Watch {
     /// Passes the facts of an earlier process.
     pub(crate) async fn after(mut self, before: &[Stored]) -> Watch {
         self.work.live.know(before).await;
+        if let Some(talk) = &mut self.work.talk {
+            let root = &self.work.running.root().path;
+            before.iter().filter(|stored| stored.contract == *root).for_each(|stored| talk.know(&stored.fact));
+        }
         self
     }
 

@@ -196,6 +196,31 @@ fn a_cut_reply_is_continued_after_a_kill() {
 }
 
 #[test]
+fn after_a_resume_the_person_sees_a_cut_reply_once_with_the_parts_before_the_kill() {
+    let stalled = json!({"reply": {"text": "Mo", "damage": {"stall": {"after": {"events": 2}}}}});
+    let rules = json!([
+        {"when": {"nth": {"from": 1, "to": 2}}, "then": cut(&json!("More. "))},
+        nth(3, stalled),
+        {"when": {"nth": {"from": 4, "to": 6}}, "then": cut(&json!("More. "))},
+        {"then": says("Bye.")},
+    ]);
+    for wire in WIRES {
+        let house = House::new(wire, &rules);
+        let running = Running::start(house.command(&CHAT), "When?\n");
+        wait_for("the third request", || (house.requests().len() == 3).then_some(()));
+        running.kill();
+        let resumed = Running::start(house.command(&["resume", "last"]), "Thanks.\n").end().expect(0);
+        assert_eq!(
+            resumed.stdout,
+            format!("{}\nBye.\n", "More. ".repeat(5).trim_end()),
+            "{wire:?}: {}",
+            resumed.stderr
+        );
+        assert_eq!(resumed.stderr.matches("this reply is cut").count(), 1, "{wire:?}: {}", resumed.stderr);
+    }
+}
+
+#[test]
 fn files_that_an_agent_read_before_a_cut_reply_stay_in_its_prompt() {
     for wire in WIRES {
         let house = House::new(
