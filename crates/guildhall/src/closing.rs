@@ -1,6 +1,6 @@
 //! Ends a session that no process runs, without a resume. All contracts of the session are cancelled, which needs neither a model nor
 //! a tool, and the money that was not charged goes back to the session. So a session ends also if it can't be resumed: its
-//! settings can't be read, or an agent, a model or the project is gone.
+//! settings can't be read or have another form, or an agent, a model or the project is gone.
 
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ impl Hall {
             (Ok(_), Ending::WrapUp) => return Ok(false),
             (Ok(root), Ending::Cancel) => self.envs_of_ended(id, &root.setup.staffing),
             (Err(HallError::NoSetup { .. }), Ending::WrapUp | Ending::Cancel) => self.no_envs(),
+            // The facts have the form of this journal, so they can be ended without the settings.
+            (Err(HallError::OtherForm { .. }), Ending::Cancel) => self.no_envs(),
             (Err(why), Ending::WrapUp | Ending::Cancel) => return Err(why),
         };
         // The process that runs the session follows an order to end.

@@ -56,12 +56,14 @@ pub enum HallError {
         /// What is wrong with the settings.
         why: String,
     },
-    /// The session was started by another version of this program.
+    /// The session was started by another version of this program. It can't be continued, but it can be ended.
     #[error(
-        "the session has settings of form {found}, but this guildhall reads only form {SETUP_FORM}: use the guildhall that \
+        "session {session} has settings of form {found}, but this guildhall reads only form {SETUP_FORM}: use the guildhall that \
          started the session. Nothing was changed"
     )]
     OtherForm {
+        /// The session.
+        session: SessionId,
         /// The form of the stored settings.
         found: u32,
     },

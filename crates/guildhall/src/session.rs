@@ -116,9 +116,10 @@ impl View {
         let request = Request::newest(&account);
         let root = match &request {
             // A root can be shown and billed without its settings.
-            Some(request) => match request.read(journal).await {
+            Some(request) => match request.read(journal, id).await {
                 Ok(root) => root.ok(),
                 Err(HallError::NoSetup { .. }) => None,
+                Err(HallError::OtherForm { .. }) if has_ended(&account, &request.root) => None,
                 Err(why) => return Err(why),
             },
             None => None,
@@ -167,13 +168,18 @@ impl View {
     }
 }
 
+/// Whether a root has been settled, according to the account.
+fn has_ended(account: &[SessionFact], of: &Path) -> bool {
+    account.iter().any(|fact| matches!(fact, SessionFact::Ended { root, .. } if root == of))
+}
+
 /// The label of a session that was funded before its first request: the task of that request. Its row was stored before anybody
 /// knew the task, so a session with play money has an empty label there.
 async fn funded_label(journal: &Journal, row: &SessionRow, account: &[SessionFact]) -> Option<String> {
     if !row.label.is_empty() && !matches!(account.first(), Some(SessionFact::Opened { .. })) {
         return None;
     }
-    let root = Request::first(account)?.read(journal).await.ok()?.ok()?;
+    let root = Request::first(account)?.read(journal, &row.id).await.ok()?.ok()?;
     let task = stored_text(journal, root.setup.brief.task).await.ok()?;
     Some(Tasks::read(&task).map_or_else(|| label(&task), |tasks| label(&tasks.label())))
 }

@@ -159,10 +159,10 @@ impl Setup {
         Text::of_clean(TextKind::Prices, serde_json::to_string(&written).expect("a setup is JSON"))
     }
 
-    fn read(text: &str) -> Result<Setup, HallError> {
+    fn read(session: &SessionId, text: &str) -> Result<Setup, HallError> {
         let Form { form } = serde_json::from_str(text).map_err(unreadable)?;
         if form != SETUP_FORM {
-            return Err(HallError::OtherForm { found: form });
+            return Err(HallError::OtherForm { session: session.clone(), found: form });
         }
         serde_json::from_str(text).map_err(unreadable)
     }
@@ -210,13 +210,13 @@ impl Request {
         }
     }
 
-    /// Reads the root. The inner error means that the text of its settings can't be read.
-    pub(crate) async fn read(&self, journal: &Journal) -> Result<Result<Root, TextError>, HallError> {
+    /// Reads the root of a session. The inner error means that the text of its settings can't be read.
+    pub(crate) async fn read(&self, journal: &Journal, id: &SessionId) -> Result<Result<Root, TextError>, HallError> {
         let text = match stored_text(journal, self.setup).await {
             Ok(text) => text,
             Err(why) => return Ok(Err(why)),
         };
-        Ok(Ok(Root { path: self.root.clone(), granted: self.granted, setup: Setup::read(&text)? }))
+        Ok(Ok(Root { path: self.root.clone(), granted: self.granted, setup: Setup::read(id, &text)? }))
     }
 }
 
@@ -233,7 +233,7 @@ pub struct Root {
 
 /// Reads the newest root of a session.
 pub(crate) async fn newest_root(journal: &Journal, id: &SessionId) -> Result<Root, HallError> {
-    newest_request(journal, id).await?.read(journal).await?.map_err(unreadable)
+    newest_request(journal, id).await?.read(journal, id).await?.map_err(unreadable)
 }
 
 /// Reads the newest request of a session.
@@ -255,7 +255,7 @@ pub(crate) async fn readable_staffings(
     let mut staffings = BTreeMap::new();
     for request in journal.account(id).await?.iter().filter_map(Request::of) {
         let invalid = |why: HallError| TextError::Invalid { of: request.setup, why: why.to_string() };
-        let root = request.read(journal).await.map_err(invalid).flatten();
+        let root = request.read(journal, id).await.map_err(invalid).flatten();
         staffings.insert(request.root, root.map(|root| root.setup.staffing));
     }
     Ok(staffings)
@@ -265,9 +265,11 @@ pub(crate) async fn readable_staffings(
 pub(crate) async fn staffings(journal: &Journal, id: &SessionId) -> Result<BTreeMap<Path, Staffing>, HallError> {
     let mut staffings = BTreeMap::new();
     for request in journal.account(id).await?.iter().filter_map(Request::of) {
-        // A root whose settings can't be read makes no more calls, so its agents are not needed.
-        if let Ok(root) = request.read(journal).await? {
-            staffings.insert(root.path, root.setup.staffing);
+        match request.read(journal, id).await {
+            Ok(Ok(root)) => drop(staffings.insert(root.path, root.setup.staffing)),
+            // A root whose settings can't be read makes no more calls, so its agents are not needed.
+            Ok(Err(_)) | Err(HallError::NoSetup { .. } | HallError::OtherForm { .. }) => {}
+            Err(why) => return Err(why),
         }
     }
     Ok(staffings)

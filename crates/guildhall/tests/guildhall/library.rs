@@ -364,8 +364,8 @@ async fn a_session_of_a_newer_version_is_an_error_and_the_others_are_listed() {
     drop(lease);
     let listed = hall.sessions().await.unwrap();
     let [Ok(_), Err(unreadable)] = &listed[..] else { panic!("{listed:?}") };
-    assert!(matches!(unreadable.why, HallError::OtherForm { found: 99 }), "{unreadable}");
-    assert!(matches!(hall.resume(&id).await.map(drop), Err(HallError::OtherForm { found: 99 })));
+    assert!(matches!(unreadable.why, HallError::OtherForm { found: 99, .. }), "{unreadable}");
+    assert!(matches!(hall.resume(&id).await.map(drop), Err(HallError::OtherForm { found: 99, .. })));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod balance;
+mod closing;
 #[cfg(feature = "http")]
 mod fuzz;
 mod keeper;

@@ -1,0 +1,71 @@
+//! Sessions that are ended without a resume, because they can't be resumed.
+
+use guildhall::kernel::{Cause, Millis, SessionFact, TextKind, TextRef};
+use guildhall::local::{Batch, Journal, NewSession, SessionBatch, SessionId, UnixMs, hash_text};
+use guildhall::{Ending, Fact, Hall, HallError, Msat, Outcome, REHEARSAL_PRICE, Reply, model_fn};
+
+/// The settings of another version of the program.
+const OTHER_SETTINGS: &[u8] = br#"{"form":99,"wisdom":"of later years"}"#;
+
+/// Stores a session with the account and the facts of another one, and with settings of another form.
+async fn with_other_settings(journal: &Journal, like: &SessionId) -> SessionId {
+    let bytes = u32::try_from(OTHER_SETTINGS.len()).unwrap();
+    let prices = TextRef { hash: hash_text(OTHER_SETTINGS), bytes, kind: TextKind::Prices };
+    let mut account = journal.account(like).await.unwrap();
+    for fact in &mut account {
+        if let SessionFact::Requested { prices: settings, .. } = fact {
+            *settings = prices;
+        }
+    }
+    let id: SessionId = "newer-newt".parse().unwrap();
+    let new = NewSession { id: id.clone(), created_at: UnixMs(9), project: "/".into(), label: "Go on.".into() };
+    journal.create(new).await.unwrap();
+    let lease = journal.lease(&id, UnixMs(9)).await.unwrap();
+    let texts = vec![(prices, OTHER_SETTINGS.to_vec())];
+    journal
+        .append_session(&lease, SessionBatch { at: Millis(0), facts: account, texts, done: None })
+        .await
+        .unwrap();
+    for stored in journal.facts(like, 1).await.unwrap() {
+        let (at, contract, facts) = (stored.at, stored.contract, vec![stored.fact]);
+        let (texts, account) = (Vec::new(), Vec::new());
+        let batch = Batch { contract, at, cause: Cause::Opening, facts, texts, done: None, account, treasury: None };
+        journal.append(&lease, batch).await.unwrap();
+    }
+    id
+}
+
+#[tokio::test]
+async fn stop_ends_a_session_whose_settings_have_another_form() {
+    let project = tempfile::tempdir().unwrap();
+    let thinker = model_fn(|_| std::future::pending::<Reply>());
+    let hall = Hall::builder().project(project.path()).model("thinker", thinker, REHEARSAL_PRICE).build().unwrap();
+    let granted = Msat::from_sat(100).unwrap();
+    let mut running = hall.run("Go.").budget(granted).start().await.unwrap();
+    while !matches!(running.next().await.unwrap().unwrap().fact, Fact::Asked { .. }) {}
+    let like = running.id().clone();
+    drop(running);
+    let id = with_other_settings(hall.journal(), &like).await;
+    let head = hall.journal().head(&id).await.unwrap();
+
+    // Only the program that started the session can resume it or let its agents make a last report.
+    for refused in [
+        hall.resume(&id).await.map(drop),
+        hall.end_here(&id, Ending::WrapUp).await.map(drop),
+        hall.session(&id).await.map(drop),
+    ] {
+        let why = refused.unwrap_err();
+        assert!(matches!(&why, HallError::OtherForm { found: 99, session } if *session == id), "{why}");
+        let line = why.to_string();
+        assert!(line.starts_with("session newer-newt has settings of form 99, but") && !line.contains('\n'), "{line}");
+    }
+    assert_eq!(hall.journal().head(&id).await.unwrap(), head, "nothing was stored");
+
+    assert!(hall.end_here(&id, Ending::Cancel).await.unwrap());
+    let ended = hall.session(&id).await.unwrap();
+    assert_eq!(ended.report.map(|report| report.outcome), Some(Outcome::Cancelled));
+    assert!(ended.violations.is_empty(), "{:?}", ended.violations);
+    assert!(ended.charges.reserved > Msat::ZERO, "the interrupted call may have been billed");
+    assert_eq!(ended.free.get() + ended.charges.total().get(), granted.get());
+    assert!(matches!(hall.end_here(&id, Ending::Cancel).await, Err(HallError::HasEnded(_))));
+}
