@@ -5,8 +5,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use guildhall::Hall;
 use guildhall::local::SessionId;
+use guildhall::{Hall, View};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;
@@ -54,9 +54,19 @@ async fn find(session: Option<&SessionRef>, failure: &Failure) -> Option<(Hall, 
     Some((hall, id))
 }
 
+/// Whether a session was stored.
+pub(crate) async fn exists(hall: &Hall, id: &SessionId) -> bool {
+    timeout(READ_TIME_MAX, hall.journal().head(id)).await.is_ok_and(|head| head.is_ok())
+}
+
+/// Reads a session, if it can be read soon.
+pub(crate) async fn view(hall: &Hall, id: &SessionId) -> Option<View> {
+    timeout(READ_TIME_MAX, hall.session(id)).await.ok()?.ok()
+}
+
 /// Prints the result of a session as far as its work came. A session that can't be read has no bill.
 pub(crate) async fn print_session(hall: &Hall, id: &SessionId, why: &str, exit: Exit) {
-    let view = timeout(READ_TIME_MAX, hall.session(id)).await.ok().and_then(Result::ok);
+    let view = view(hall, id).await;
     let sheet = view.as_ref().and_then(|view| whole_sheet(view, hall.models().rate()));
     let text = view.as_ref().and_then(|view| view.text.as_deref());
     write(&ResultJson {

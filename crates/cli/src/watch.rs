@@ -102,7 +102,8 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) async fn new(hall: Hall, running: Running, args: WatchArgs, signals: Signals) -> Result<Watch, Failure> {
         raise_open_files();
-        let warnings = running.usage_warnings().await?;
+        let of_session = |why: HallError| Failure::from(why).of_session(running.id());
+        let warnings = running.usage_warnings().await.map_err(of_session)?;
         let live = Live::new(hall.clone(), running.token_limit(), warnings).paid_with(Money::of_work(&running));
         let (progress, interrupted) = (Progress::Live, Interrupted::No);
         let work = Work {
@@ -149,7 +150,7 @@ impl Watch {
             ended = work.follow(&wrap_up) => ended.map_err(|why| why.of_session(&id))?,
         };
         work.show(&ended, began.elapsed(), &mut signals).await;
-        work.finish(ended).await
+        work.finish(ended).await.map_err(|why| why.of_session(&id))
     }
 }
 

@@ -225,8 +225,9 @@ impl Undertaking {
         &self.hall
     }
 
-    /// Returns the id of the session in which the work will be. A new session gets its id here.
-    pub(crate) fn with_session(mut self) -> (SessionId, Undertaking) {
+    /// Returns the id of the session in which the work will be. A new session gets its id here, and exists only after
+    /// [`Undertaking::start`] has stored it.
+    pub fn with_session(mut self) -> (SessionId, Undertaking) {
         if let Some(id) = self.after.clone().or_else(|| self.within.clone()) {
             return (id, self);
         }

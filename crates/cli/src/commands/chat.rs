@@ -1,7 +1,7 @@
 //! `chat`: a conversation with an agent. Its hires keep working between the person's messages.
 
 use crate::args::ChatArgs;
-use crate::commands::run::{note_transcripts, start};
+use crate::commands::run::{note_transcripts, start, stopped_early};
 use crate::exit::{Exit, Failure};
 use crate::prepare::Prepared;
 use crate::print::{WARN, note, say, say_in, tame};
@@ -19,8 +19,10 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
         return Ok(Exit::Done);
     };
     let mut signals = Signals::listen()?;
-    let Some(running) = start(prepared.undertaking(words).open(), &mut signals).await? else {
-        return Ok(Exit::Interrupted);
+    let (id, undertaking) = prepared.undertaking(words).open().with_session();
+    let running = start(&prepared.hall, &id, undertaking.start(), &mut signals).await?;
+    let Some(running) = running else {
+        return Ok(stopped_early(&prepared.hall, &id, watch.output.output).await);
     };
     note(&format!("session {}; type /exit to end the conversation, /help to list the other commands", running.id()));
     note_transcripts(&running);

@@ -6,11 +6,12 @@ use std::path::{Path as FilePath, PathBuf};
 
 use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
-use guildhall::{Running, Undertaking};
+use guildhall::{Hall, HallError, Running};
 
 use crate::amount::Money;
-use crate::args::{ResumeArgs, RunArgs};
+use crate::args::{Output, ResumeArgs, RunArgs};
 use crate::exit::{Exit, Failure};
+use crate::failed;
 use crate::local_server;
 use crate::prepare::Prepared;
 use crate::print::{note, tame};
@@ -34,8 +35,10 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let watch = args.work.watch;
     let prepared = Prepared::new(world, args.work, args.tasks.as_deref()).await?;
     let mut signals = Signals::listen()?;
-    let Some(running) = start(prepared.undertaking(task), &mut signals).await? else {
-        return Ok(Exit::Interrupted);
+    let (id, undertaking) = prepared.undertaking(task).with_session();
+    let running = start(&prepared.hall, &id, undertaking.start(), &mut signals).await?;
+    let Some(running) = running else {
+        return Ok(stopped_early(&prepared.hall, &id, watch.output.output).await);
     };
     note(&format!("session {}", running.id()));
     note_transcripts(&running);
@@ -45,7 +48,11 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
 /// Resumes interrupted work.
 pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Failure> {
     let id = args.id.find(&world.hall(here()?)?).await?;
-    let Before { project, model } = before(world, &id).await?;
+    resume_session(world, args, &id).await.map_err(|why| why.of_session(&id))
+}
+
+async fn resume_session(world: &World, args: ResumeArgs, id: &SessionId) -> Result<Exit, Failure> {
+    let Before { project, model } = before(world, id).await?;
     let world = local_server::learn(world, &model).await;
     // The agents are stored with the request, so no roster is needed.
     let mut builder = args.transcripts.apply(world.hall_with(project, Found::nobody(), args.max_concurrency));
@@ -53,9 +60,11 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
         builder = builder.allow_overrun();
     }
     let hall = builder.build()?;
-    let signals = Signals::listen()?;
-    let before = hall.journal().facts(&id, 1).await?;
-    let running = hall.resume(&id).await?;
+    let mut signals = Signals::listen()?;
+    let before = hall.journal().facts(id, 1).await?;
+    let Some(running) = start(&hall, id, hall.resume(id), &mut signals).await? else {
+        return Ok(stopped_early(&hall, id, args.watch.output.output).await);
+    };
     note(&format!("session {} continues, with {}", running.id(), Money::of_work(&running).name()));
     note_transcripts(&running);
     let talk = match running.root().close_when {
@@ -65,15 +74,41 @@ pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Fail
     Watch::new(hall, running, args.watch, signals).await?.with(talk).after(&before).await.until_the_end().await
 }
 
-/// Starts work. `None` if a signal came before the work began: the wallet may let the person wait.
-pub(crate) async fn start(undertaking: Undertaking, signals: &mut Signals) -> Result<Option<Running>, Failure> {
-    tokio::select! {
-        running = undertaking.start() => Ok(Some(running?)),
-        () = signals.any() => {
-            note("stopped before the work began");
-            Ok(None)
+/// Starts or resumes the work of a session. `None` if a signal came before the work began: the wallet may let the person wait.
+pub(crate) async fn start(
+    hall: &Hall,
+    id: &SessionId,
+    starting: impl Future<Output = Result<Running, HallError>>,
+    signals: &mut Signals,
+) -> Result<Option<Running>, Failure> {
+    let started = tokio::select! {
+        started = starting => started,
+        () = signals.any() => return Ok(None),
+    };
+    match started {
+        Ok(running) => Ok(Some(running)),
+        Err(why) if failed::exists(hall, id).await => Err(Failure::from(why).of_session(id)),
+        Err(why) => Err(why.into()),
+    }
+}
+
+/// Tells the person, and the program that reads the result, that a signal came before the work began.
+pub(crate) async fn stopped_early(hall: &Hall, id: &SessionId, output: Output) -> Exit {
+    let is_requested = failed::view(hall, id).await.is_some_and(|view| view.request.is_some() && !view.ended());
+    let why = if is_requested {
+        format!("stopped. Everything so far is saved. To continue, run: guildhall resume {id}")
+    } else {
+        "stopped before the work began".to_owned()
+    };
+    note(&why);
+    if output == Output::Json {
+        if failed::exists(hall, id).await {
+            failed::print_session(hall, id, &why, Exit::Interrupted).await;
+        } else {
+            failed::print_alone(&why, Exit::Interrupted);
         }
     }
+    Exit::Interrupted
 }
 
 /// Prints where the transcripts of the work are, if they are written while it runs.

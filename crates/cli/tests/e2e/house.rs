@@ -131,6 +131,21 @@ impl House {
         Connection::open(self.journal()).unwrap().execute_batch("DROP TRIGGER refused").unwrap();
     }
 
+    /// Makes the journal store the rows of a table for which this condition is true only after minutes, like a disk that is stuck.
+    pub(crate) fn stall(&self, table: &str, condition: &str) {
+        let sql = format!(
+            "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e10) SELECT i FROM n;
+             CREATE TRIGGER stalled BEFORE INSERT ON {table} WHEN {condition}
+             BEGIN SELECT count(*) FROM endless; END"
+        );
+        Connection::open(self.journal()).unwrap().execute_batch(&sql).unwrap();
+    }
+
+    /// Makes the journal store all rows at once again.
+    pub(crate) fn stall_nothing(&self) {
+        Connection::open(self.journal()).unwrap().execute_batch("DROP TRIGGER stalled; DROP VIEW endless").unwrap();
+    }
+
     /// The SQL that creates a table and its indexes.
     pub(crate) fn definitions(&self, table: &str) -> String {
         let made = "SELECT group_concat(sql, ';\n' ORDER BY rowid) FROM sqlite_schema WHERE tbl_name = ?1 AND type <> 'trigger'";
@@ -332,6 +347,19 @@ impl Running {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits until a signal no longer ends the program by itself.
+    pub(crate) fn listens(&self) {
+        let file = format!("/proc/{}/status", self.child.id());
+        wait_for("the listener for signals", || {
+            let status = fs::read_to_string(&file).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+            let bit = |signal: Signal| 1 << (signal.as_raw() - 1);
+            let both = bit(Signal::INT) | bit(Signal::TERM);
+            (caught & both == both).then_some(())
+        });
     }
 
     /// Waits for a complete line with this text on stderr, and returns the rest of the line.

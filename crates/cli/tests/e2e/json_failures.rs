@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::crew::{CREW, assert_has, delegates, first, hires, staffed};
-use crate::house::{Ended, House, Known, Wire, msat, reads, says, wait_for};
+use crate::house::{Ended, House, Known, Running, Wire, msat, reads, says, wait_for};
 
 /// Checks that a command printed its failure for programs, and returns the object.
 #[track_caller]
@@ -84,4 +84,52 @@ fn a_resume_that_is_refused_prints_the_json_object_of_its_session() {
     house.guildhall(&["stop", &id]).expect(0);
     let result = failed(house.guildhall(&["resume", &id, "--output", "json"]), 4, "has ended");
     assert_eq!((&result["session"], &result["outcome"]), (&json!(id), &json!("cancelled")), "{result:#}");
+}
+
+#[test]
+fn an_error_after_the_session_was_created_prints_its_json_object_with_its_id() {
+    let house = House::new(Wire::Anthropic, &json!([{"then": says("On Tuesday.")}]));
+    // The first run creates the journal.
+    house.run(&[]).expect(0);
+    house.refuse("session_fact", "\"requested\"");
+    let result = failed(house.run(&[]), 1, "refused");
+    house.refuse_nothing();
+    let created = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].clone();
+    assert_eq!((&result["session"], house.rows("session")), (&created, 2), "{result:#}");
+    assert_eq!((&result["outcome"], house.requests().len()), (&Value::Null, 1), "{result:#}");
+}
+
+#[test]
+fn a_signal_during_the_start_prints_the_json_object_of_the_session() {
+    type Signal = fn(&Running);
+    let signals: [Signal; 2] = [Running::interrupt, Running::terminate];
+    for signal in signals {
+        let house = House::new(Wire::OpenAi, &json!([{"then": says("On Tuesday.")}]));
+        house.run(&[]).expect(0);
+        house.stall("session_fact", "NEW.body LIKE '%\"requested\"%'");
+        let running = house.start(&[]);
+        wait_for("the session", || (house.rows("session") == 2).then_some(()));
+        signal(&running);
+        let result = failed(running.end(), 130, "stopped before the work began");
+        house.stall_nothing();
+        let listed = house.guildhall(&["ls", "--output", "json"]).json();
+        assert_eq!(result["session"], listed[0]["session"], "{result:#}");
+        assert_eq!((&result["outcome"], house.requests().len()), (&Value::Null, 1), "{result:#}");
+    }
+}
+
+#[test]
+fn a_signal_during_the_start_of_a_resume_prints_the_json_object_of_the_session() {
+    let house = House::new(Wire::Anthropic, &json!([{"then": "stall"}]));
+    let running = house.start(&[]);
+    let id = running.session();
+    wait_for("the request", || (house.requests().len() == 1).then_some(()));
+    running.kill();
+    house.stall("lease", "true");
+    let resuming = Running::start(house.command(&["resume", &id, "--output", "json"]), "");
+    resuming.listens();
+    resuming.interrupt();
+    let result = failed(resuming.end(), 130, &format!("guildhall resume {id}"));
+    assert_eq!((&result["session"], &result["outcome"]), (&json!(id), &Value::Null), "{result:#}");
+    house.stall_nothing();
 }

@@ -22,10 +22,7 @@ async fn with_other_settings(journal: &Journal, like: &SessionId) -> SessionId {
     journal.create(new).await.unwrap();
     let lease = journal.lease(&id, UnixMs(9)).await.unwrap();
     let texts = vec![(prices, OTHER_SETTINGS.to_vec())];
-    journal
-        .append_session(&lease, SessionBatch { at: Millis(0), facts: account, texts, done: None })
-        .await
-        .unwrap();
+    journal.append_session(&lease, SessionBatch { at: Millis(0), facts: account, texts, done: None }).await.unwrap();
     for stored in journal.facts(like, 1).await.unwrap() {
         let (at, contract, facts) = (stored.at, stored.contract, vec![stored.fact]);
         let (texts, account) = (Vec::new(), Vec::new());
