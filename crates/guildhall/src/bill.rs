@@ -243,7 +243,7 @@ impl Bill {
         };
         let mut named = BTreeSet::new();
         let all = self.lines.iter().flat_map(warnings);
-        all.filter(|warning| named.insert(warning.subject().to_owned())).collect()
+        all.filter(|warning| named.insert(warning.subject())).collect()
     }
 
     /// Returns the calls that may or may not have been billed, with the amount reserved for each.

@@ -61,13 +61,22 @@ impl UsageWarning {
         UsageWarning::AboveHold { model: model.to_owned(), tokens, held }
     }
 
-    /// Returns the provider or the model that the warning is about. Each is named once.
-    pub(crate) fn subject(&self) -> &str {
+    /// Returns what the warning is about. There is one warning for each subject.
+    pub(crate) fn subject(&self) -> Subject {
         match self {
-            UsageWarning::TooFew { provider, .. } => provider,
-            UsageWarning::AboveHold { model, .. } => model,
+            UsageWarning::TooFew { provider, .. } => Subject::Provider(provider.clone()),
+            UsageWarning::AboveHold { model, .. } => Subject::Model(model.clone()),
         }
     }
+}
+
+/// What a warning is about. Each kind of warning has subjects of its own: a model of a program can have the name of a provider.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// A provider that reports too few tokens.
+    Provider(String),
+    /// A model with more input than its request held.
+    Model(String),
 }
 
 impl fmt::Display for UsageWarning {
@@ -101,7 +110,7 @@ fn provider(model: &str) -> &str {
     model.split_once('/').map_or(model, |(provider, _)| provider)
 }
 
-/// Finds the providers of a session whose usage reports can't be right. Each provider is named once.
+/// Finds the usage reports of a session that can't be right. Each provider and each model is named once.
 #[derive(Clone, Debug, Default)]
 pub struct UsageWarnings {
     /// The agents of each root.
@@ -110,7 +119,7 @@ pub struct UsageWarnings {
     models: BTreeMap<Path, String>,
     /// The requests without an answer.
     requests: BTreeMap<(Path, AskId), Request>,
-    named: BTreeSet<String>,
+    named: BTreeSet<Subject>,
 }
 
 impl UsageWarnings {
@@ -155,7 +164,7 @@ impl UsageWarnings {
         let too_few = || said.implausible.map(|usage| UsageWarning::too_few(model, usage));
         let above_hold = || InputAboveHold::of(said, &request).map(|input| UsageWarning::above_hold(model, input));
         let warning = too_few().or_else(above_hold)?;
-        self.named.insert(warning.subject().to_owned()).then_some(warning)
+        self.named.insert(warning.subject()).then_some(warning)
     }
 
     fn model_of(&self, brief: &Brief) -> Option<String> {
@@ -165,9 +174,10 @@ impl UsageWarnings {
 
 #[cfg(test)]
 mod tests {
-    use guildhall_kernel::ImplausibleUsage;
+    use guildhall_kernel::{Answer, AskId, ImplausibleUsage, OwnSize, Path, Said, TextKind, TextRef, Tokens};
+    use guildhall_local::hash_text;
 
-    use super::UsageWarning;
+    use super::{UsageWarning, UsageWarnings};
 
     #[test]
     fn a_warning_names_the_provider_the_tokens_and_the_size() {
@@ -175,5 +185,44 @@ mod tests {
         assert_eq!(said(0, 12_000), "acme reports 0 tokens for 12 KB: charged by size");
         assert_eq!(said(1, 999), "acme reports 1 token for 999 bytes: charged by size");
         assert_eq!(said(40_000, 1_000_001), "acme reports 40000 tokens for 2 MB: charged by size");
+    }
+
+    /// A reply whose usage report has these numbers.
+    fn reported(implausible: Option<ImplausibleUsage>, input: Option<u64>) -> Answer {
+        let used = input.map(|input| Tokens { input, ..Tokens::default() });
+        Answer::Said(Said {
+            reply: TextRef { hash: hash_text(b""), bytes: 0, kind: TextKind::Reply },
+            words: None,
+            output: None,
+            input_tokens: input,
+            used,
+            size: OwnSize::default(),
+            cut: None,
+            implausible,
+            calls: 0,
+            undone: None,
+        })
+    }
+
+    #[test]
+    fn each_kind_of_warning_is_told_once_also_if_their_subjects_have_the_same_name() {
+        let (mut warnings, root) = (UsageWarnings::default(), Path::root(1));
+        // A model inside the process has its own name as its provider.
+        warnings.models.insert(root.clone(), "clerk".to_owned());
+        let too_few = reported(Some(ImplausibleUsage { tokens: 0, bytes: 12_000 }), None);
+        let above = reported(None, Some(900));
+        let mut told = Vec::new();
+        for (ask, answer) in [&too_few, &above, &too_few, &above].into_iter().enumerate() {
+            let ask = AskId(u32::try_from(ask).unwrap());
+            warnings.held.insert((root.clone(), ask), 800);
+            told.extend(warnings.answered(&root, ask, answer).map(|warning| warning.to_string()));
+        }
+        assert_eq!(
+            told,
+            [
+                "clerk reports 0 tokens for 12 KB: charged by size",
+                "clerk reports 900 input tokens where 800 were held: its texts count by their bytes from now on",
+            ]
+        );
     }
 }
