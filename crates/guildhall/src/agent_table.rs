@@ -44,8 +44,8 @@ pub(crate) struct AgentTable {
     entries: BTreeMap<AgentName, TableEntry>,
     /// The agent of the root.
     entry: AgentName,
-    /// The models that a hiring call can name, in the order in which a team numbers them.
-    slots: Vec<ModelSlot>,
+    /// The models that a hiring call can name, by name: in the order in which a team numbers them.
+    slots: BTreeMap<String, ModelSlot>,
 }
 
 /// Why a brief can't be set up. The contract fails with this text, which its hirer is told.
@@ -169,7 +169,8 @@ impl AgentTable {
             };
             entries.insert(agent.name.clone(), entry);
         }
-        Ok(AgentTable { entries, entry, slots: staff.slots.into_values().collect() })
+        let slots = staff.slots.into_iter().map(|(model, slot)| (model.to_owned(), slot)).collect();
+        Ok(AgentTable { entries, entry, slots })
     }
 
     /// The opening of the root.
@@ -185,6 +186,13 @@ impl AgentTable {
     /// The conditions of the root.
     pub(crate) fn first_worker(&self) -> &Worker {
         &self.entries[&self.entry].worker
+    }
+
+    /// Counts the texts of a model by their bytes from now on, if the session still uses the model.
+    pub(crate) fn distrust_counts_of(&self, model: &str) {
+        if let Some(slot) = self.slots.get(model) {
+            slot.counts.distrust();
+        }
     }
 
     /// The environment of the agent of a brief, or why there is none. A fork has the environment of its hirer, because its prompt
@@ -206,7 +214,7 @@ impl AgentTable {
             }
         };
         let Some(number) = usize::from(brief.model_slot).checked_sub(1) else { return Ok(env) };
-        let slot = self.slots.get(number).ok_or_else(|| NotSetUp::Model(brief.agent.clone()))?;
+        let slot = self.slots.values().nth(number).ok_or_else(|| NotSetUp::Model(brief.agent.clone()))?;
         let ModelSlot { model, price, window, replays, limiter, counts, .. } = slot;
         let (model, price, limiter) = (Arc::clone(model), Arc::clone(price), Arc::clone(limiter));
         let (window, counts) = (*window, Arc::clone(counts));

@@ -509,18 +509,24 @@ impl Hall {
     /// Opens the engine of a session, with the environments of all its agents. From now on, the faults of the root's
     /// provider are recorded.
     pub(crate) async fn engine(&self, id: &SessionId, setup: &Setup) -> Result<(SessionEngine, Faults), HallError> {
-        let table = self.table(id, &setup.staffing)?;
+        let table = Arc::new(self.table(id, &setup.staffing)?);
         let lease = self.journal().lease(id, unix_now()).await?;
         let faults = Faults::default();
         let recorded = faults.clone();
-        let redactor = self.redactor().clone();
-        let find_env: FindEnv = Arc::new(move |brief| match table.env(brief) {
+        let (redactor, environments) = (self.redactor().clone(), Arc::clone(&table));
+        let find_env: FindEnv = Arc::new(move |brief| match environments.env(brief) {
             Ok(env) => recorded.record(env, brief),
             Err(why) => AgentEnv::failing(&why.to_string(), &redactor),
         });
-        let overruns = self.overruns(id, setup).await?;
+        let mut staffings = staffings(self.journal(), id).await?;
+        staffings.insert(setup.brief.path.clone(), setup.staffing.clone());
+        let staffings = Arc::new(staffings);
+        let overruns = self.overruns(setup, &staffings);
         let tokens_max = setup.token_limit().map(|limit| limit.max().clone());
         let engine = SessionEngine::open(self.journal().clone(), lease, find_env, overruns, tokens_max).await?;
+        // An earlier root may have had another model for an agent of the same name.
+        let models = engine.undercounted().iter().filter_map(|brief| staffings.get(&brief.path.top())?.model_of(brief));
+        models.for_each(|model| table.distrust_counts_of(model));
         Ok((engine, faults))
     }
 
@@ -530,20 +536,18 @@ impl Hall {
     }
 
     /// What to do with a provider after an overrun. A model without a paid provider has no overruns: nobody sends a bill for it.
-    async fn overruns(&self, id: &SessionId, setup: &Setup) -> Result<Overruns, HallError> {
+    fn overruns(&self, setup: &Setup, staffings: &Arc<BTreeMap<Path, Staffing>>) -> Overruns {
         if self.allows_overrun() || setup.allow_overrun {
-            return Ok(Overruns::Allow);
+            return Overruns::Allow;
         }
-        let mut staffings = staffings(self.journal(), id).await?;
-        staffings.insert(setup.brief.path.clone(), setup.staffing.clone());
-        let models = self.models().clone();
+        let (models, staffings) = (self.models().clone(), Arc::clone(staffings));
         let provider_of = move |brief: &Brief| {
             let model = staffings.get(&brief.path.top())?.model_of(brief)?;
             // A provider that is no longer set up gets no calls anyway.
             let name = models.find(Some(model)).ok()?;
             (models.paid(&name) == Paid::Provider).then_some(name.source)
         };
-        Ok(Overruns::Stop(Arc::new(provider_of)))
+        Overruns::Stop(Arc::new(provider_of))
     }
 
     /// Builds the table of all agents that the session can use.

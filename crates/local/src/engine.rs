@@ -165,6 +165,7 @@ struct Inner {
     open_asks: Mutex<OpenAsks>,
     /// Which providers are paid for models, and which of them overran.
     providers: Providers,
+    undercounted: Vec<Arc<Brief>>,
     /// Held while an order is finished whose contract can't receive it any more.
     finishing: tokio::sync::Mutex<()>,
     /// Set when the session's work was dropped: no more calls are sent.
@@ -213,13 +214,12 @@ impl SessionEngine {
                 }
             }
         }
-        for brief in &billed.undercounted {
-            find_env(brief).runtime.counts.distrust();
-        }
+        let undercounted = std::mem::take(&mut billed.undercounted);
         Ok(SessionEngine {
             inner: Arc::new(Inner {
                 time: Arc::new(SessionTime::new(left_at)),
                 providers: Providers::new(overruns, billed),
+                undercounted,
                 boards: Mutex::new(boards),
                 open_asks: Mutex::new(open_asks),
                 step: Arc::default(),
@@ -235,6 +235,13 @@ impl SessionEngine {
                 find_env,
             }),
         })
+    }
+
+    /// Returns the briefs of the contracts, also of earlier roots, that had reported more input for a request than it held when this
+    /// engine was opened. The texts of their models count by their bytes for the rest of the session: see
+    /// [`TokenCounts::distrust`](guildhall_agent::TokenCounts::distrust).
+    pub fn undercounted(&self) -> &[Arc<Brief>] {
+        &self.inner.undercounted
     }
 
     /// Stores facts of the session's account.

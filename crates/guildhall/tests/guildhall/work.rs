@@ -3,6 +3,7 @@
 
 mod overtaken;
 mod request_size;
+mod undercounted;
 
 use std::path::Path as FilePath;
 
