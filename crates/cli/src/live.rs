@@ -75,15 +75,27 @@ struct Known {
 
 /// An ask that has no answer yet.
 struct Pending {
+    kind: Kind,
     what: String,
     hold: Msat,
-    is_hire: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A call of a model or a tool.
+    Call,
+    /// A hire. Its hold grows with the money that is added to it.
+    Hire,
+    /// A contract waits for more money from its hirer.
+    Draw,
 }
 
 /// The figures of the newest root's status line.
 struct Tally {
     since: Instant,
     at_work: BTreeSet<Path>,
+    /// The hires that wait for money and have not begun.
+    queued: BTreeSet<Path>,
     charges: Charges,
     budget: Msat,
 }
@@ -92,8 +104,8 @@ impl Live {
     pub(crate) fn new(hall: Hall, tokens: Option<TokenLimit>, usage_warnings: UsageWarnings) -> Live {
         let (known, asks, lines) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let (level, columns) = (screen::level(), screen::stderr_columns as fn() -> Option<usize>);
-        let (at_work, charges) = (BTreeSet::new(), Charges::default());
-        let tally = Tally { since: Instant::now(), at_work, charges, budget: Msat::ZERO };
+        let (at_work, queued, charges) = (BTreeSet::new(), BTreeSet::new(), Charges::default());
+        let tally = Tally { since: Instant::now(), at_work, queued, charges, budget: Msat::ZERO };
         Live { hall, level, columns, known, asks, money: Money::Play, tokens, usage_warnings, tally, lines }
     }
 
@@ -133,7 +145,7 @@ impl Live {
 
     /// Returns the status line, in at most this many columns.
     pub(crate) fn status(&self, columns: usize) -> String {
-        let Tally { since, at_work, charges: spent, budget } = &self.tally;
+        let Tally { since, at_work, charges: spent, budget, .. } = &self.tally;
         let (calls, held) = self.calls();
         words::status(&words::Status {
             elapsed: since.elapsed(),
@@ -151,13 +163,20 @@ impl Live {
 
     /// Returns how many calls have no answer yet, and how much is held for them.
     fn calls(&self) -> (usize, Msat) {
-        let calls = self.asks.values().filter(|ask| !ask.is_hire);
+        let calls = self.asks.values().filter(|ask| ask.kind == Kind::Call);
         (calls.clone().count(), calls.fold(Msat::ZERO, |all, ask| sum(all, ask.hold)))
     }
 
-    /// Returns the open contracts with their names.
+    /// Returns the open contracts and the hires that have not begun, with their names and whether they wait for money.
     pub(crate) fn at_work(&self) -> Vec<String> {
-        self.tally.at_work.iter().map(|contract| format!("{contract} {}", self.name(contract))).collect()
+        let drawing = self.asks.iter().filter(|(_, ask)| ask.kind == Kind::Draw).map(|((contract, _), _)| contract);
+        let waiting: BTreeSet<&Path> = self.tally.queued.iter().chain(drawing).collect();
+        let all: BTreeSet<&Path> = self.tally.at_work.iter().chain(&self.tally.queued).collect();
+        let line = |contract: &Path| {
+            let state = if waiting.contains(contract) { " waits for money" } else { "" };
+            format!("{contract} {}{state}", self.name(contract))
+        };
+        all.into_iter().map(line).collect()
     }
 
     /// Describes the cost of the newest root so far, and its budget.
@@ -165,7 +184,7 @@ impl Live {
         let Tally { charges: spent, budget, .. } = &self.tally;
         let (_, held) = self.calls();
         let held = if held == Msat::ZERO { String::new() } else { format!(", held {} for calls", sats(held)) };
-        let hires = self.asks.iter().filter(|((hirer, _), ask)| ask.is_hire && hirer.level() == 0);
+        let hires = self.asks.iter().filter(|((hirer, _), ask)| ask.kind == Kind::Hire && hirer.level() == 0);
         let granted = hires.fold(Msat::ZERO, |all, (_, ask)| sum(all, ask.hold));
         let granted = if granted == Msat::ZERO {
             String::new()
@@ -205,6 +224,7 @@ impl Live {
             Fact::Queued { ordinal, offer, .. } => self.queued(contract, *ordinal, offer).await,
             Fact::Refused { why, ordinal: Some(ordinal), .. } => {
                 let hire = contract.hire(*ordinal);
+                self.tally.queued.remove(&hire);
                 self.warn(&hire, &format!("waited for money and was refused: {why}"));
             }
             Fact::Refused { why, ordinal: None, .. } => {
@@ -227,7 +247,12 @@ impl Live {
                 }
             }
             Fact::Closed(report) => self.closed(contract, report, stored.at),
-            Fact::Raised { by, .. } => self.detail(contract, &format!("gives a hire {} more", sats(*by))),
+            Fact::Raised { hire, by, .. } => {
+                if let Some(hire) = self.asks.get_mut(&(contract.clone(), *hire)) {
+                    hire.hold = sum(hire.hold, *by);
+                }
+                self.detail(contract, &format!("gives a hire {} more", sats(*by)));
+            }
             Fact::Heard { from, stimulus } => self.heard(contract, from, stimulus).await,
             Fact::Waiting { on, .. } => {
                 let what = |ordinal: &u32| {
@@ -250,6 +275,7 @@ impl Live {
             None => offer.agent.to_string(),
         };
         *self.of(&hire) = Known { name, ..Known::default() };
+        self.tally.queued.insert(hire.clone());
         let task = self.whole_text(&offer.task).await;
         let line = "waits for money";
         let excerpt = self.excerpt(&hire, line, &task);
@@ -263,7 +289,7 @@ impl Live {
             let awaited = std::mem::take(&mut self.of(&hirer).awaits);
             self.waits(&hirer, &awaited);
         } else {
-            self.tally.at_work.clear();
+            (self.tally.at_work, self.tally.queued) = Default::default();
             (self.tally.charges, self.tally.budget) = (Charges::default(), brief.grant.money);
             self.begins(contract, brief, "begins").await;
         }
@@ -333,30 +359,35 @@ impl Live {
 
     async fn asked(&mut self, contract: &Path, id: AskId, ask: &Ask, hold: Msat) {
         let holds = if hold == Msat::ZERO { String::new() } else { format!(" (holds {})", sats(hold)) };
-        let (what, is_hire) = match ask {
-            Ask::Model(_) => (self.asks_model(contract), false),
-            Ask::Tool(call) => (words::tool_call(call.tool.as_str(), &self.whole_text(&call.arguments).await), false),
+        let (what, kind) = match ask {
+            Ask::Model(_) => (self.asks_model(contract), Kind::Call),
+            Ask::Tool(call) => {
+                (words::tool_call(call.tool.as_str(), &self.whole_text(&call.arguments).await), Kind::Call)
+            }
             Ask::Hire { brief, mode } => {
+                self.tally.queued.remove(&brief.path);
                 self.begins(&brief.path, brief, "hired").await;
                 let what = format!("{} {}", brief.path, self.name(&brief.path));
                 if *mode == Mode::Blocking {
                     self.of(contract).awaits.push(what.clone());
                 }
-                (what, true)
+                (what, Kind::Hire)
             }
             Ask::Draw { least } => {
-                return self.detail(contract, &format!("waits for money: needs {} more from its hirer", sats(*least)));
+                let what = format!("waits for money: needs {} more from its hirer", sats(*least));
+                self.line(contract, DIM, &what);
+                (what, Kind::Draw)
             }
             Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => return,
         };
-        if !is_hire {
+        if kind == Kind::Call {
             self.detail(contract, &format!("{what}{holds}"));
         }
         // The rest of a cut reply is printed together with the beginning.
         if matches!(ask, Ask::Model(_)) && contract.level() == 0 && !self.of(contract).parts.are_continued() {
             screen::ask_shown(AskKey { contract: contract.clone(), ask: id });
         }
-        self.asks.insert((contract.clone(), id), Pending { what, hold, is_hire });
+        self.asks.insert((contract.clone(), id), Pending { kind, what, hold });
     }
 
     /// Describes a contract's request to its model.
@@ -433,7 +464,7 @@ impl Live {
         if is_root {
             screen::end_reply();
         }
-        let hires = || self.asks.iter().any(|((hirer, _), ask)| hirer == contract && ask.is_hire);
+        let hires = || self.asks.iter().any(|((hirer, _), ask)| hirer == contract && ask.kind == Kind::Hire);
         if self.level == Level::Verbose || is_root && (said.calls > 0 || hires()) {
             let words = self.whole_text(words).await;
             let reply = tame_lines(words.trim());

@@ -1,10 +1,12 @@
 //! Hires that wait for money, as people and models see them: they have an id from the start, can be stopped and awaited, hear no
 //! message, and a top-up for one goes to its hirer.
 
+use std::io::Write;
+
 use serde_json::{Value, json};
 
-use crate::crew::{always, assert_has, by, calls, facts, first, hires, shown, slowly, staffed, worked};
-use crate::house::{House, Running, WIRES, Wire, says, wait_for};
+use crate::crew::{always, assert_has, by, calls, facts, first, hires, shown, slowly, staffed, stalls, worked};
+use crate::house::{House, Running, WIRES, Wire, reads, says, wait_for};
 
 /// Ten hires of one reply, of which only some fit at once.
 fn ten(background: bool) -> Value {
@@ -19,7 +21,7 @@ fn house(wire: Wire, rules: &Value) -> House {
     house
 }
 
-const RUN: [&str; 9] = ["run", "Look everywhere.", "--yes", "--output", "json", "--team", "crew", "--budget", "250sat"];
+const RUN: [&str; 9] = ["run", "Look everywhere.", "--yes", "--output", "json", "--team", "crew", "--budget", "330sat"];
 
 /// The newest hire that waits for money.
 fn newest_waiting(house: &House, id: &str) -> u64 {
@@ -84,5 +86,56 @@ fn a_model_can_list_await_and_stop_a_waiting_hire_and_sends_it_no_message() {
         let done = worked(&result).iter().filter(|line| line.ends_with("ada done")).count();
         assert_eq!(done, 9, "{wire:?}: {result:#}");
         house.guildhall(&["verify"]).expect(0);
+    }
+}
+
+/// A conversation whose hires wait for money: bob works for a long time, ada needs more than she has, and the third hire has not
+/// begun.
+fn waiting_conversation(wire: Wire) -> House {
+    let hire = |specialty: &str| {
+        json!({"name": "delegate_task", "arguments":
+        {"specialty": specialty, "task": "Look.", "background": true}})
+    };
+    let mut spends = reads(&["notes.txt"]);
+    spends["reply"]["usage"] = json!({"input": 1_000, "output": 4_000});
+    let rules = json!([
+        first("lead", json!({"reply": {"calls": [hire("bob"), hire("ada"), hire("ada")]}})),
+        always("lead", says("They look.")),
+        always("bob", stalls()),
+        always("ada", spends),
+    ]);
+    staffed(House::new(wire, &rules), &[("lead", &hires(&["ada", "bob"])), ("ada", ""), ("bob", "")])
+}
+
+/// The amount that `/cost` says is granted to hires at work, in millisatoshis.
+fn granted(cost: &str) -> u64 {
+    let (_, granted) = cost.rsplit_once("; ").unwrap();
+    let (sats, _) = granted.split_once(" sat ").unwrap();
+    let (whole, rest) = sats.split_once('.').unwrap_or((sats, "0"));
+    whole.parse::<u64>().unwrap() * 1000 + format!("{rest:0<3}").parse::<u64>().unwrap()
+}
+
+#[test]
+fn in_a_conversation_a_draw_is_told_and_agents_lists_who_waits_and_cost_counts_what_was_raised() {
+    for wire in WIRES {
+        let house = waiting_conversation(wire);
+        let args = ["chat", "--yes", "--team", "crew", "--budget", "330sat"];
+        let (running, mut stdin) = Running::start_open(house.command(&args));
+        stdin.write_all(b"Look everywhere.\n").unwrap();
+        let id = running.session();
+        running.printed("They look.");
+        assert_has(&running.told("1.2 ada waits for money: needs "), &["sat more from its hirer"]);
+        // The draws before the last one are met at once.
+        let waits = |fact: &String| fact.starts_with(r#"{"heard""#) && fact.contains("draw");
+        wait_for("a draw that waits", || house.root_facts(&id).last().is_some_and(waits).then_some(()));
+        stdin.write_all(b"/agents\n/cost\n").unwrap();
+        running.showed("\n1 lead\n1.1 bob\n1.2 ada waits for money\n1.3 ada waits for money\n");
+        let before = granted(&running.told("of 330 sat so far"));
+        house.guildhall(&["topup", &format!("{id}/1.1"), "50sat"]).expect(0);
+        stdin.write_all(b"/cost\n").unwrap();
+        let after = granted(&running.told("of 380 sat so far"));
+        let draws = facts(&house, &id, "asked").iter().filter(|(_, fact)| !fact["ask"]["draw"].is_null()).count();
+        let told = running.kill().stderr.matches("ada waits for money: needs ").count();
+        assert_eq!((after, told), (before + 50_000, draws), "{wire:?}");
     }
 }
