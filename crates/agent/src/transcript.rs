@@ -117,7 +117,7 @@ struct TranscriptBuilder {
     asks: BTreeMap<AskId, (Asked, Origin)>,
     /// The hires that were admitted or had to wait, by ordinal, each with the call that hired it.
     hires: BTreeMap<u32, (Hire, Origin)>,
-    /// The hires that wait for money, by ordinal.
+    /// The ordinals of the hires that wait for money and have not begun.
     waiting: BTreeSet<u32>,
     /// The limit of the newest request.
     max_tokens: u32,
@@ -212,9 +212,9 @@ impl TranscriptBuilder {
             }
             Fact::Woke { pause: Pause::Hire(ordinal), .. } => {
                 if let Some((hire, Origin::Call(call))) = self.hires.get(ordinal).cloned() {
+                    let name = label(&hire, texts)?;
                     let waits = self.waiting.contains(ordinal);
-                    let text = if waits { wording::waits_for_money } else { wording::continues };
-                    let text = text(&hire, label(&hire, texts)?.as_deref());
+                    let text = if waits { wording::keeps_waiting } else { wording::continues }(&hire, name.as_deref());
                     self.add_result(call, text, ToolOutcome::Done);
                 }
             }
@@ -250,8 +250,8 @@ impl TranscriptBuilder {
     fn hired(&mut self, brief: &Brief, mode: Mode, origin: Origin, texts: &dyn Texts) -> Result<(), TextError> {
         let (hire, name) = (Hire::of(brief), label(&Hire::of(brief), texts)?);
         let money = brief.grant.money;
-        let has_waited = self.hires.insert(brief.path.ordinal(), (hire.clone(), origin)).is_some();
-        self.waiting.remove(&brief.path.ordinal());
+        self.hires.insert(brief.path.ordinal(), (hire.clone(), origin));
+        let has_waited = self.waiting.remove(&brief.path.ordinal());
         if !has_waited {
             let (path, agent) = (hire.path.clone(), hire.agent.clone());
             self.add_data(call_of(origin), |call| Heard::Hired { call, hire: path, agent });

@@ -136,6 +136,14 @@ pub(crate) fn continues(hire: &Hire, label: Option<&str>) -> String {
     format!("You got a message. {agent} continues as {path} in the background; you will get its report.")
 }
 
+/// The same, if the hire has not begun because it waits for money.
+pub(crate) fn keeps_waiting(hire: &Hire, label: Option<&str>) -> String {
+    let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
+    format!(
+        "You got a message. {agent} still waits for money as {path} and begins in the background; you will get its report."
+    )
+}
+
 pub(crate) const STOPPED: &str = "The hire was told to stop. You will get its report.";
 
 /// The text of a report if the hire ended before it wrote anything.
@@ -207,6 +215,7 @@ pub(crate) fn cascade_refused(why: &Refusal) -> String {
 pub(crate) fn waits_for(what: &WaitsFor) -> String {
     match what {
         WaitsFor::Owner => "waits for the user's answer".to_owned(),
+        WaitsFor::Money => "waits for money".to_owned(),
         WaitsFor::Reports(hires) => {
             let hires: Vec<String> = hires.iter().map(ToString::to_string).collect();
             format!("waits for the report of {}", hires.join(", "))
@@ -220,7 +229,9 @@ pub(crate) fn waking(why: Waking) -> &'static str {
         Waking::TimedOut => {
             "The time limit of your wait is reached. Not all of the hires that you waited for have reported."
         }
-        Waking::Message => "You were sent a message while you waited. The hires continue in the background.",
+        Waking::Message => {
+            "You were sent a message while you waited. You will get the reports of the hires when they are done."
+        }
         Waking::Closing => "You must report now.",
     }
 }

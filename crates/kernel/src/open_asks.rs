@@ -14,6 +14,7 @@ enum Awaited {
     /// Work of the contract itself, such as a model call.
     Work,
     Report(Path),
+    Money,
     Owner,
 }
 
@@ -22,6 +23,8 @@ enum Awaited {
 pub enum WaitsFor {
     /// The reports of these hires.
     Reports(Vec<Path>),
+    /// More money from its hirer.
+    Money,
     /// The answer of the person who pays.
     Owner,
 }
@@ -39,11 +42,11 @@ impl OpenAsks {
             let awaited = match ask {
                 Ask::Hire { brief, .. } => Awaited::Report(brief.path.clone()),
                 Ask::Question { to: Addressee::Owner, .. } => Awaited::Owner,
+                Ask::Draw { .. } => Awaited::Money,
                 Ask::Question { to: Addressee::Hirer, .. }
                 | Ask::Model(_)
                 | Ask::Tool(_)
                 | Ask::Check(_)
-                | Ask::Draw { .. }
                 | Ask::Tell { .. } => Awaited::Work,
             };
             self.0.entry(contract.clone()).or_default().insert(id, awaited);
@@ -67,20 +70,16 @@ impl OpenAsks {
 }
 
 fn waits_for(open: &BTreeMap<AskId, Awaited>) -> Option<WaitsFor> {
-    let mut reports = Vec::new();
-    let mut owner = false;
+    let (mut reports, mut money, mut owner) = (Vec::new(), None, None);
     for awaited in open.values() {
         match awaited {
             Awaited::Work => return None,
-            Awaited::Owner => owner = true,
+            Awaited::Owner => owner = Some(WaitsFor::Owner),
+            Awaited::Money => money = Some(WaitsFor::Money),
             Awaited::Report(hire) => reports.push(hire.clone()),
         }
     }
-    match (owner, reports.is_empty()) {
-        (true, _) => Some(WaitsFor::Owner),
-        (false, false) => Some(WaitsFor::Reports(reports)),
-        (false, true) => None,
-    }
+    owner.or(money).or_else(|| (!reports.is_empty()).then_some(WaitsFor::Reports(reports)))
 }
 
 #[cfg(test)]
@@ -109,5 +108,21 @@ mod tests {
         assert_eq!(open.of_hires(&path("1")), [(path("1.2"), WaitsFor::Owner)].into());
         open.apply(&path("1.2"), &Fact::Answered { id: AskId(2), answer: Answer::NoReply, cost });
         assert_eq!((open.of_hires(&path("1")), open.of_hires(&path("1.2"))), ([].into(), [].into()));
+    }
+
+    #[test]
+    fn a_contract_waits_for_money_until_its_draw_is_answered_also_if_it_ends_the_draw_itself() {
+        let (hirer, hire) = (Path::root(1), Path::root(1).hire(2));
+        let draw = Ask::Draw { least: Msat::from_sat(3).unwrap() };
+        let drawn = Fact::Asked { id: AskId(7), ask: draw, hold: Hold::default(), origin: Origin::Course };
+        for answer in [Answer::Met, Answer::NotMet] {
+            let mut open = OpenAsks::default();
+            open.apply(&hire, &drawn);
+            // The hirer knows nothing of money from a person, or of an ending: only the facts of the hire tell.
+            assert_eq!(open.of_hires(&hirer), [(hire.clone(), WaitsFor::Money)].into());
+            assert!(!open.waits_for_person(&hire));
+            open.apply(&hire, &Fact::Answered { id: AskId(7), answer, cost: Cost::Known(Msat::ZERO) });
+            assert_eq!(open.of_hires(&hirer), [].into());
+        }
     }
 }

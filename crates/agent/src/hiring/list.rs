@@ -70,22 +70,11 @@ fn line(id: AskId, brief: &Brief, ToolContext { facts, waits, texts, .. }: ToolC
         format!("reported ({ended}), granted {granted}, used {used}")
     } else if waits_for_answer(brief, facts) {
         format!("waits for your answer, granted {granted}")
-    } else if waits_for_money(id, brief, facts) {
-        format!("waits for money, granted {granted}")
     } else {
         let waits = waits.get(path).map_or_else(|| "at work".to_owned(), wording::waits_for);
         format!("{waits}, granted {granted}")
     };
     format!("{path} {agent}: {state}; task: {}", goal(&brief.task, texts))
-}
-
-/// Whether a hire has drawn and its hirer has not answered.
-fn waits_for_money(id: AskId, brief: &Brief, facts: &[Fact]) -> bool {
-    let draws = |fact: &Fact| matches!(fact, Fact::Heard { from: Sender::Contract(key), stimulus: Stimulus::Draw { .. } } if key.contract == brief.path);
-    let raised = |fact: &Fact| matches!(fact, Fact::Raised { hire, .. } if *hire == id);
-    let refused = |fact: &Fact| matches!(fact.asked(), Some((_, Ask::Tell { to, what: Stimulus::RefuseDraw { .. } | Stimulus::WrapUp | Stimulus::Cancel })) if *to == brief.path);
-    let newest = facts.iter().rev().find(|fact| draws(fact) || raised(fact) || refused(fact));
-    newest.is_some_and(draws)
 }
 
 /// Whether a hire has asked its hirer a question and has not received a message since.

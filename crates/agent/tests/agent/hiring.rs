@@ -7,6 +7,7 @@ mod shown;
 mod tools;
 mod usage;
 mod verdict;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

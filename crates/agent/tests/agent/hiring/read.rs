@@ -26,7 +26,7 @@ fn offer(team: Team, name: &str, arguments: Value) -> Offer {
     if let Call::Hire(offer) = call { *offer } else { panic!("{call:?}") }
 }
 
-fn delegate(team: Team, arguments: Value) -> Offer {
+pub(super) fn delegate(team: Team, arguments: Value) -> Offer {
     offer(team, "delegate_task", arguments)
 }
 
