@@ -46,12 +46,23 @@ pub(crate) struct AgentTable {
     entry: AgentName,
     /// The models that a hiring call can name, by name: in the order in which a team numbers them.
     slots: BTreeMap<String, ModelSlot>,
+    staffing: Staffing,
+    missing: Missing,
+}
+
+/// The models and tools that an agent needs, but that this hall does not have any more. Only hires can lack something: without the
+/// first agent there is no table.
+#[derive(Default)]
+struct Missing {
+    models: BTreeMap<String, HallError>,
+    /// The first missing tool of each agent.
+    tools: BTreeMap<AgentName, (String, HallError)>,
 }
 
 /// Why a brief can't be set up. The contract fails with this text, which its hirer is told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotSetUp {
-    #[error("this session has no agent named {0}, so this work was not started and nothing was spent")]
+    #[error("this session has no agent named {0}. So this work was not started and nothing was spent")]
     Agent(AgentName),
     #[error("no agent above {0} can hire ad-hoc specialists, so this work was not started and nothing was spent")]
     AdHoc(AgentName),
@@ -59,6 +70,12 @@ pub(crate) enum NotSetUp {
         "this session does not have the model that was chosen for {0}, so this work was not started and nothing was spent"
     )]
     Model(AgentName),
+    #[error("{agent} can't work: {why}. So this work was not started and nothing was spent")]
+    ModelGone { agent: AgentName, why: String },
+    #[error(
+        "{agent} can't work: this hall has no tool named {tool}. So this work was not started and nothing was spent"
+    )]
+    Tool { agent: AgentName, tool: String },
 }
 
 struct TableEntry {
@@ -132,8 +149,19 @@ impl AgentTable {
     pub(crate) fn build(staff: &TableInputs<'_>) -> Result<AgentTable, HallError> {
         let none = || HallError::NoAgent { name: "(none)".to_owned(), known: "none".to_owned() };
         let entry = staff.staffing.entry().ok_or_else(none)?.clone();
-        let staff = TableBuilder::new(staff)?;
+        let mut missing = Missing::default();
+        let staff = TableBuilder::new(staff, &mut missing.models)?;
         let agents = &staff.inputs.staffing.agents;
+        for agent in agents {
+            if let Some((tool, why)) = staff.missing_tool(agent) {
+                missing.tools.insert(agent.name.clone(), (tool, why));
+            }
+        }
+        let model = staff.inputs.staffing.model_of_agent.get(&entry);
+        let model = model.and_then(|model| missing.models.remove(model));
+        if let Some(why) = model.or_else(|| missing.tools.remove(&entry).map(|(_, why)| why)) {
+            return Err(why);
+        }
         let slots: BTreeMap<&AgentName, ModelSlot> =
             agents.iter().map(|agent| (&agent.name, staff.slot(agent))).collect();
         let mut workers = Workers::default();
@@ -144,7 +172,7 @@ impl AgentTable {
         let mut sized = Workers::default();
         for agent in agents {
             let slot = &slots[&agent.name];
-            let runtime = staff.runtime(agent, slot, &workers, Hired::ByAgent)?;
+            let runtime = staff.runtime(agent, slot, &workers, Hired::ByAgent);
             let opening_bytes = runtime.opening_bytes();
             let opening = Some(LazyText::new(move || StoredOpening::of(&runtime).text(&runtime.redactor)));
             let worker = Worker { opening_bytes, opening, ..Worker::clone(&workers.by_name[&agent.name]) };
@@ -158,19 +186,35 @@ impl AgentTable {
         let mut entries = BTreeMap::new();
         for agent in agents {
             let slot = &slots[&agent.name];
-            let env = |role| staff.runtime(agent, slot, &sized, role).map(|runtime| staff.env(runtime, slot));
+            let env = |role| staff.env(staff.runtime(agent, slot, &sized, role), slot);
             let ad_hoc = agent.hires.as_ref().is_some_and(|hires| hires.ad_hoc);
             let ad_hoc = ad_hoc.then(|| staff.ad_hoc(agent, slot, &sized));
             let entry = TableEntry {
                 worker: Arc::clone(&sized.by_name[&agent.name]),
-                first: env(Hired::ByOwner)?,
-                hired: env(Hired::ByAgent)?,
+                first: env(Hired::ByOwner),
+                hired: env(Hired::ByAgent),
                 ad_hoc,
             };
             entries.insert(agent.name.clone(), entry);
         }
         let slots = staff.slots.into_iter().map(|(model, slot)| (model.to_owned(), slot)).collect();
-        Ok(AgentTable { entries, entry, slots })
+        let staffing = staff.inputs.staffing.clone();
+        Ok(AgentTable { entries, entry, slots, staffing, missing })
+    }
+
+    /// Returns an error if an agent lacks its model or a tool. New work starts only with all its agents.
+    pub(crate) fn require_all(self) -> Result<AgentTable, HallError> {
+        let Missing { models, tools } = self.missing;
+        let tools = tools.into_values().map(|(_, why)| why);
+        match models.into_values().chain(tools).next() {
+            Some(why) => Err(why),
+            None => Ok(AgentTable { missing: Missing::default(), ..self }),
+        }
+    }
+
+    /// Whether an agent lacks its model or a tool.
+    pub(crate) fn lacks_something(&self) -> bool {
+        !self.missing.models.is_empty() || !self.missing.tools.is_empty()
     }
 
     /// The opening of the root.
@@ -198,6 +242,7 @@ impl AgentTable {
     /// The environment of the agent of a brief, or why there is none. A fork has the environment of its hirer, because its prompt
     /// begins in the same way.
     pub(crate) fn env(&self, brief: &Brief) -> Result<AgentEnv, NotSetUp> {
+        self.check(brief)?;
         let entry = |agent: &AgentName| self.entries.get(agent).ok_or_else(|| NotSetUp::Agent(agent.clone()));
         let env = match brief.standing {
             Standing::Listed => {
@@ -223,6 +268,20 @@ impl AgentTable {
     }
 }
 
+impl AgentTable {
+    /// Checks that the model and the tools of the agent of a brief exist.
+    fn check(&self, brief: &Brief) -> Result<(), NotSetUp> {
+        let agent = brief.agent.clone();
+        let model = self.staffing.model_of(brief).and_then(|model| self.missing.models.get(model));
+        let tool = self.missing.tools.get(&agent).filter(|_| brief.standing == Standing::Listed);
+        match (model, tool) {
+            (Some(why), _) => Err(NotSetUp::ModelGone { agent, why: why.to_string() }),
+            (None, Some((tool, _))) => Err(NotSetUp::Tool { agent, tool: tool.clone() }),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
 struct TableBuilder<'a> {
     inputs: &'a TableInputs<'a>,
     /// The models, in the order in which a team numbers them. Agents with the same model share its connections.
@@ -232,20 +291,28 @@ struct TableBuilder<'a> {
 }
 
 impl TableInputs<'_> {
-    fn slot_of(&self, model: &str) -> Result<ModelSlot, HallError> {
-        let name = self.models.find(Some(model))?;
+    /// Prepares a model. A model that can't be used any more gets a slot whose calls fail.
+    fn slot_of(&self, model: &str, missing: &mut BTreeMap<String, HallError>) -> Result<ModelSlot, HallError> {
         let unpriced =
             || HallError::Damaged(format!("the stored settings of this work have no price for the model {model}"));
         let locked = self.staffing.locked.get(model).ok_or_else(unpriced)?;
-        Ok(self.models.slot(&name, self.session, locked)?)
+        let found = self.models.find(Some(model)).and_then(|name| self.models.slot(&name, self.session, locked));
+        found.or_else(|why| {
+            let gone = self.models.gone(model, &why.to_string(), locked)?;
+            missing.insert(model.to_owned(), why.into());
+            Ok(gone)
+        })
     }
 }
 
 impl<'a> TableBuilder<'a> {
-    fn new(inputs: &'a TableInputs<'a>) -> Result<TableBuilder<'a>, HallError> {
+    fn new(
+        inputs: &'a TableInputs<'a>,
+        missing: &mut BTreeMap<String, HallError>,
+    ) -> Result<TableBuilder<'a>, HallError> {
         let models = inputs.staffing.models().into_iter();
         let slots: BTreeMap<&str, ModelSlot> =
-            models.map(|model| Ok((model, inputs.slot_of(model)?))).collect::<Result<_, HallError>>()?;
+            models.map(|model| Ok((model, inputs.slot_of(model, missing)?))).collect::<Result<_, HallError>>()?;
         let known =
             slots.iter().map(|(model, slot)| KnownModel { names: inputs.models.names_of(model), tariff: slot.tariff });
         Ok(TableBuilder { known: known.collect(), inputs, slots })
@@ -310,17 +377,11 @@ impl<'a> TableBuilder<'a> {
         Powers { usable: of(&mut own.into_iter()), grantable: of(&mut self.inputs.tools.values()) }
     }
 
-    fn runtime(
-        &self,
-        agent: &Agent,
-        slot: &ModelSlot,
-        workers: &Workers,
-        role: Hired,
-    ) -> Result<AgentRuntime, HallError> {
+    fn runtime(&self, agent: &Agent, slot: &ModelSlot, workers: &Workers, role: Hired) -> AgentRuntime {
         let team = agent.hires.as_ref().map(|hires| self.team(agent, hires, workers));
         let prompt = runtime_prompt(&agent.name, team.as_ref(), role);
         let system = format!("{}\n\n{prompt}", self.guided(&agent.instructions));
-        Ok(self.runtime_of(Profile::new(system, self.tools_of(agent)?, team.map(Arc::new), role), slot))
+        self.runtime_of(Profile::new(system, self.tools_of(agent), team.map(Arc::new), role), slot)
     }
 
     fn team(&self, agent: &Agent, hires: &Hires, workers: &Workers) -> Team {
@@ -394,15 +455,18 @@ impl<'a> TableBuilder<'a> {
         AgentEnv { runtime: Arc::new(runtime), limiter, tools, replays, watch, exists }
     }
 
-    /// The tools that an agent may use.
-    fn tools_of(&self, agent: &Agent) -> Result<BTreeMap<String, Arc<dyn Tool>>, HallError> {
-        let missing = agent.tools.iter().flatten().find(|wanted| !self.inputs.tools.contains_key(*wanted));
-        if let Some(missing) = missing {
-            let known = self.inputs.tools.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(HallError::NoTool { agent: agent.name.to_string(), tool: missing.clone(), known });
-        }
+    /// The tools that an agent may use, as far as they exist.
+    fn tools_of(&self, agent: &Agent) -> BTreeMap<String, Arc<dyn Tool>> {
         let usable = self.inputs.tools.iter().filter(|(name, _)| agent.may_use(name));
-        Ok(usable.map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect())
+        usable.map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect()
+    }
+
+    /// The first tool that an agent names and that does not exist.
+    fn missing_tool(&self, agent: &Agent) -> Option<(String, HallError)> {
+        let missing = agent.tools.iter().flatten().find(|wanted| !self.inputs.tools.contains_key(*wanted))?;
+        let known = self.inputs.tools.keys().cloned().collect::<Vec<_>>().join(", ");
+        let why = HallError::NoTool { agent: agent.name.to_string(), tool: missing.clone(), known };
+        Some((missing.clone(), why))
     }
 }
 

@@ -12,7 +12,9 @@ use guildhall_agent::{Redactor, RunError, Tool};
 use guildhall_kernel::SessionKind;
 #[cfg(feature = "lightning")]
 use guildhall_kernel::TextRef;
-use guildhall_kernel::{AgentName, AskKey, Brief, Msat, NameError, Path, Refusal, SessionError, Stimulus};
+use guildhall_kernel::{
+    AgentName, AskKey, Brief, Fact, Msat, NameError, Path, Refusal, SessionError, Stimulus, Stored,
+};
 use guildhall_local::{
     AgentEnv, CallLimiter, EngineError, Exists, FindEnv, Journal, JournalError, Overruns, SessionEngine, SessionId,
     Watcher, unix_now,
@@ -511,6 +513,7 @@ impl Hall {
     pub(crate) async fn engine(&self, id: &SessionId, setup: &Setup) -> Result<(SessionEngine, Faults), HallError> {
         let table = Arc::new(self.table(id, &setup.staffing)?);
         let lease = self.journal().lease(id, unix_now()).await?;
+        let table = if table.lacks_something() { self.fit_for_open_contracts(id, table).await? } else { table };
         let faults = Faults::default();
         let recorded = faults.clone();
         let (redactor, environments) = (self.redactor().clone(), Arc::clone(&table));
@@ -528,6 +531,26 @@ impl Hall {
         let models = engine.undercounted().iter().filter_map(|brief| staffings.get(&brief.path.top())?.model_of(brief));
         models.for_each(|model| table.distrust_counts_of(model));
         Ok((engine, faults))
+    }
+
+    /// Returns the table if the agents of all open contracts have their models and tools. Hires that begin later fail without.
+    async fn fit_for_open_contracts(
+        &self,
+        id: &SessionId,
+        table: Arc<AgentTable>,
+    ) -> Result<Arc<AgentTable>, HallError> {
+        let mut open = BTreeMap::new();
+        for Stored { contract, fact, .. } in self.journal().facts(id, 1).await? {
+            if let Fact::Opened(brief) = fact {
+                open.insert(contract, brief);
+            } else if let Fact::Closed(_) = fact {
+                open.remove(&contract);
+            }
+        }
+        if open.values().all(|brief| table.env(brief).is_ok()) {
+            return Ok(table);
+        }
+        Arc::into_inner(table).expect("the table has one owner").require_all().map(Arc::new)
     }
 
     /// Whether calls to a provider continue after an overrun, even if the work was started without that permission.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use guildhall_agent::{Billing, CallFormat, Model, TokenCounts};
+use guildhall_agent::{Billing, CallFormat, Model, ModelError, Reply, TokenCounts, model_fn};
 use guildhall_kernel::{Msat, Tariff};
 use guildhall_local::{CallLimiter, Replays, SessionId};
 #[cfg(feature = "http")]
@@ -413,6 +413,18 @@ impl Models {
             return slot(model, book, Seller::Local, name, WINDOW_TOKENS, (*replays, limiter));
         }
         self.sources.slot(name, session, &at.book(locked.at_s), locked)
+    }
+
+    /// Prepares the place of a model that can't be used any more, at the prices that were fixed for the session. Each call fails
+    /// and costs nothing.
+    pub(crate) fn gone(&self, model: &str, why: &str, locked: &Locked) -> Result<ModelSlot, ModelsError> {
+        let at = Models { rate: locked.rate.clone(), ..self.clone() };
+        let book = at.book(locked.at_s).with_price(model, locked.price);
+        let name = ModelName { source: model.to_owned(), model: model.to_owned() };
+        let why = why.to_owned();
+        let failing = model_fn(move |_| std::future::ready(Err::<Reply, _>(ModelError::NoModel { why: why.clone() })));
+        let limiter = Arc::new(CallLimiter::new(1));
+        slot(Arc::new(failing), book, Seller::Local, &name, WINDOW_TOKENS, (Replays::No, limiter))
     }
 }
 

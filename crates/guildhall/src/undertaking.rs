@@ -388,7 +388,7 @@ impl Undertaking {
 
     /// Fixes the settings of the work.
     fn describe(&self, id: &SessionId, staffing: Staffing, asked: &Asked) -> Result<Described, HallError> {
-        let table = self.hall.table(id, &staffing)?;
+        let table = self.hall.table(id, &staffing)?.require_all()?;
         let worker = table.first_worker();
         let task = self.hall.redactor().text(TextKind::Task, &self.task);
         let time = self.time_max.map(|time| Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));

@@ -1,36 +1,11 @@
 //! Sessions that are ended without a resume, because they can't be resumed.
 
-use guildhall::kernel::{Cause, Millis, SessionFact, TextKind, TextRef};
-use guildhall::local::{Batch, Journal, NewSession, SessionBatch, SessionId, UnixMs, hash_text};
 use guildhall::{Ending, Fact, Hall, HallError, Msat, Outcome, REHEARSAL_PRICE, Reply, model_fn};
+
+use crate::settings::with_settings;
 
 /// The settings of another version of the program.
 const OTHER_SETTINGS: &[u8] = br#"{"form":99,"wisdom":"of later years"}"#;
-
-/// Stores a session with the account and the facts of another one, and with settings of another form.
-async fn with_other_settings(journal: &Journal, like: &SessionId) -> SessionId {
-    let bytes = u32::try_from(OTHER_SETTINGS.len()).unwrap();
-    let prices = TextRef { hash: hash_text(OTHER_SETTINGS), bytes, kind: TextKind::Prices };
-    let mut account = journal.account(like).await.unwrap();
-    for fact in &mut account {
-        if let SessionFact::Requested { prices: settings, .. } = fact {
-            *settings = prices;
-        }
-    }
-    let id: SessionId = "newer-newt".parse().unwrap();
-    let new = NewSession { id: id.clone(), created_at: UnixMs(9), project: "/".into(), label: "Go on.".into() };
-    journal.create(new).await.unwrap();
-    let lease = journal.lease(&id, UnixMs(9)).await.unwrap();
-    let texts = vec![(prices, OTHER_SETTINGS.to_vec())];
-    journal.append_session(&lease, SessionBatch { at: Millis(0), facts: account, texts, done: None }).await.unwrap();
-    for stored in journal.facts(like, 1).await.unwrap() {
-        let (at, contract, facts) = (stored.at, stored.contract, vec![stored.fact]);
-        let (texts, account) = (Vec::new(), Vec::new());
-        let batch = Batch { contract, at, cause: Cause::Opening, facts, texts, done: None, account, treasury: None };
-        journal.append(&lease, batch).await.unwrap();
-    }
-    id
-}
 
 #[tokio::test]
 async fn stop_ends_a_session_whose_settings_have_another_form() {
@@ -42,7 +17,7 @@ async fn stop_ends_a_session_whose_settings_have_another_form() {
     while !matches!(running.next().await.unwrap().unwrap().fact, Fact::Asked { .. }) {}
     let like = running.id().clone();
     drop(running);
-    let id = with_other_settings(hall.journal(), &like).await;
+    let id = with_settings(hall.journal(), &like, OTHER_SETTINGS, |_| true).await;
     let head = hall.journal().head(&id).await.unwrap();
 
     // Only the program that started the session can resume it or let its agents make a last report.

@@ -7,8 +7,10 @@ mod closing;
 mod fuzz;
 mod keeper;
 mod library;
+mod missing;
 #[cfg(feature = "lightning")]
 mod money;
+mod settings;
 mod tamper;
 mod tree;
 #[cfg(feature = "http")]
