@@ -152,7 +152,7 @@ export interface TreeReport {
   readonly accepted: boolean;
   readonly text: TextRef;
   readonly output: TextRef | null;
-  /** Whether the text ends before its own end. */
+  /** Whether the text is cut: its model could not finish it. */
   readonly cut: boolean;
 }
 

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use guildhall_kernel::AskKey;
+use guildhall_kernel::{AskKey, Tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -350,7 +350,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// Whether the reply ends before its own end.
+    /// Whether the reply is cut.
     pub fn is_cut(self) -> bool {
         match self {
             Stop::Length | Stop::Window => true,
@@ -409,6 +409,12 @@ pub struct Usage {
     pub cache_write: u64,
     /// Output, including thinking.
     pub output: u64,
+}
+
+impl From<Usage> for Tokens {
+    fn from(usage: Usage) -> Tokens {
+        Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }
+    }
 }
 
 impl Usage {

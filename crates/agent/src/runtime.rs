@@ -188,6 +188,10 @@ impl AgentRuntime {
                 let mut texts = Vec::new();
                 let (brief, max_tokens) = (brief_of(history.facts), request.max_tokens);
                 let context = ReadContext { brief, before: before.as_deref(), max_tokens, now: clock() };
+                // A reply that proves that texts count for more counts by its bytes, too.
+                if usage.is_some_and(|usage| request.is_exceeded_by(usage.into())) {
+                    self.counts.distrust();
+                }
                 let mut read = self.read(&reply, usage, context, &mut texts);
                 read.implausible = implausible;
                 let whole = read.cut.is_none();
@@ -198,9 +202,6 @@ impl AgentRuntime {
                 let full = tokens.saturating_mul(100) >= self.window.saturating_mul(WINDOW_PERCENT_MAX);
                 let compact = full.then(|| self.compaction(history, request.upto)).transpose()?;
                 read.verdict.compact = compact.or(left_out);
-                if read.used.is_some_and(|used| request.is_exceeded_by(used)) {
-                    self.counts.distrust();
-                }
                 Ok(Arrival { input: Input::Reply { id: key.ask, reply: Box::new(read), cost }, texts })
             }
             Err(why @ ModelError::Broken { .. }) => {
@@ -344,7 +345,7 @@ impl AgentRuntime {
             output,
             // The next status may have more tokens than the counted one.
             input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
-            used: usage.map(|usage| Tokens { input: usage.input, cached: usage.cache_read, output: usage.output }),
+            used: usage.map(Tokens::from),
             size,
             cut: self.cut(reply, usage, max_tokens),
             implausible: None,
@@ -359,7 +360,7 @@ impl AgentRuntime {
         u32::try_from(tokens).unwrap_or(0)
     }
 
-    /// Returns why a reply ends before its own end. Some servers report a full window like a reply that reached its limit.
+    /// Returns why a reply is cut. Some servers report a full window like a reply that reached its limit.
     fn cut(&self, reply: &Reply, usage: Option<Usage>, max_tokens: u32) -> Option<Cut> {
         let fills_window =
             |usage: Usage| usage.output < max_tokens.into() && usage.input.saturating_add(usage.output) >= self.window;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CallRef, Context, Fact, Inherit, Mode, Offer, Origin,
-    Path, Pause, Refusal, ReplyParts, Report, Said, Sender, Stimulus, TextRef,
+    AgentName, Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CallRef, Context, Fact, Mode, Offer, Origin, Path, Pause,
+    Refusal, ReplyParts, Report, Said, Sender, Stimulus, TextRef,
 };
 use serde_json::{Value, json};
 
@@ -47,8 +47,8 @@ fn build(facts: &[Fact], texts: &dyn Texts, data: Option<Data>) -> Result<Transc
     Ok(builder)
 }
 
-/// Returns the parts of the newest reply, if it was cut and the next ordinary reply continues it: the parts that were sent, and
-/// the text so far.
+/// Returns the parts of the newest reply, the oldest first, if it was cut and the next ordinary reply continues it. The words of the
+/// last part are the whole text so far.
 pub(crate) fn unfinished(facts: &[Fact]) -> Option<Vec<Said>> {
     let (mut parts, mut newest) = (Vec::new(), ReplyParts::default());
     for fact in facts {
@@ -122,7 +122,7 @@ struct TranscriptBuilder {
     /// The limit of the newest request.
     max_tokens: u32,
     parts: ReplyParts,
-    /// The length of the newest reply, if the next request asks for its rest.
+    /// The length of the newest reply in tokens, until the next request.
     cut_at: Option<u32>,
     /// All calls so far: the id that the model gave each, and the tool.
     calls: BTreeMap<CallRef, (String, String)>,
@@ -148,9 +148,9 @@ impl Hire {
         Hire { path: brief.path.clone(), agent: brief.agent.clone(), label, task: brief.task }
     }
 
-    /// Makes the hire of an offer. A fork has its hirer's agent, whatever agent the offer names.
+    /// Makes the hire of an offer.
     pub(crate) fn offered(hirer: &Brief, ordinal: u32, offer: &Offer) -> Hire {
-        let agent = if offer.inherit == Inherit::Fork { &hirer.agent } else { &offer.agent };
+        let agent = offer.agent_of_hire(&hirer.agent);
         let label = offer.label.as_deref().copied();
         Hire { path: hirer.path.hire(ordinal), agent: agent.clone(), label, task: offer.task }
     }
@@ -404,7 +404,7 @@ impl TranscriptBuilder {
             data.heard.push(Heard::Reply(Arc::clone(&reply)));
         }
         self.messages.push(Message::Assistant(reply));
-        // A reply can be shorter than was allowed when it was asked for.
+        // A token limit may have lowered the request's limit after it was stored.
         let tokens = if said.size.tokens == 0 { self.max_tokens } else { said.size.tokens.min(self.max_tokens) };
         self.cut_at = Some(tokens);
         Ok(())

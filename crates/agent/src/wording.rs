@@ -31,7 +31,7 @@ pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: O
         Outcome::Exhausted(Limit::Turns) => " ran out of turns",
         Outcome::Exhausted(Limit::Deadline) => " ran out of time",
         Outcome::Exhausted(Limit::Asked) => " was told to wrap up",
-        Outcome::Exhausted(Limit::Length) => " wrote more than one reply can hold",
+        Outcome::Exhausted(Limit::Length) => " could not finish its report",
     };
     let accepted = match report.acceptance {
         Acceptance::Accepted => "",
@@ -114,12 +114,15 @@ pub(crate) fn waits_for_money(hire: &Hire, label: Option<&str>) -> String {
 /// Tells a hirer that a hire that waited for money has begun.
 pub(crate) fn has_begun(hire: &Hire, money: Msat, label: Option<&str>) -> String {
     let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
-    format!("{agent} no longer waits for money: it works as {path}; granted {money}.")
+    format!("{agent} has begun as {path}; granted {money}; you will get its report.")
 }
 
 /// Tells a hirer that a hire that waited for money in the background was refused.
 pub(crate) fn not_begun(hire: &Hire, why: &Refusal, label: Option<&str>) -> String {
     let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
+    if matches!(why, Refusal::StoppedBeforeStart { .. }) {
+        return format!("{agent} was stopped as {path} before it started; nothing was spent.");
+    }
     format!("{agent}, which waited for money as {path}, was refused: {why}.")
 }
 
@@ -140,7 +143,8 @@ pub(crate) fn continues(hire: &Hire, label: Option<&str>) -> String {
 pub(crate) fn keeps_waiting(hire: &Hire, label: Option<&str>) -> String {
     let (agent, path) = (agent_with_label(&hire.agent, label), &hire.path);
     format!(
-        "You got a message. {agent} still waits for money as {path} and begins in the background; you will get its report."
+        "You got a message. {agent} still waits for money as {path}. It begins in the background when other work returns enough; you \
+         will get its report."
     )
 }
 
@@ -261,16 +265,16 @@ pub(crate) fn without_text(answer: &Answer) -> &'static str {
 pub(crate) fn status(status: &Status) -> String {
     let Status { money, turns, may_draw, hiring, time } = status;
     let (money, turns) = (money.get() / 1000, count(*turns, "turn"));
-    let more = if *may_draw { " and more may be asked for" } else { "" };
+    let more = if *may_draw { ", and more may be asked for" } else { "" };
     let (granted, hires) = match hiring {
         Some(HiringLeft { money, heads, depth }) => (
-            format!(", up to {} sat of it for hires", money.get() / 1000),
+            format!(", up to {} sat for hires", money.get() / 1000),
             format!("; {} left, {} deep", count(heads.0, "hire"), count(depth, "level")),
         ),
         None => Default::default(),
     };
     let time = time.map(|time| format!("; {} s left", time.0 / 1000)).unwrap_or_default();
-    format!("[status: you have {money} sat{more}{granted}; {turns} left, this one included{hires}{time}]")
+    format!("[status: you have {money} sat{granted}{more}; {turns} left, this one included{hires}{time}]")
 }
 
 /// A number with its noun: `1 hire`, `2 hires`.
@@ -303,12 +307,12 @@ pub(crate) fn is_report(text: &str) -> bool {
     text.starts_with("<sub-agent-") || text.starts_with('[') && text.contains("]\n<sub-agent-")
 }
 
-/// Returns the demand for the last reply. `left_out` is the number of reports that the request does not show.
+/// Returns the demand for the last reply. `left_out` is the number of reports that the request does not show in full.
 pub(crate) fn last_reply(max_tokens: u32, left_out: usize) -> String {
     let words = max_tokens / 4 * 3;
     let missing = match left_out {
         0 => String::new(),
-        some => format!(" {} could not be shown: say so.", count(some, "report")),
+        some => format!(" {} could not be shown in full: say so.", count(some, "report")),
     };
     format!(
         "This is your last reply: no more calls. Report what you found, in full sentences, and say what is missing. Write at most \

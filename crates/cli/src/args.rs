@@ -250,7 +250,7 @@ pub(crate) struct WorkArgs {
     /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference
     #[arg(long)]
     pub(crate) allow_overrun: bool,
-    /// Limit of tokens, input and output together. A request is sent only if all tokens that it can use are free; when they are
+    /// Limit on tokens, input and output together. A request is sent only if all tokens that it can use are free. When the tokens are
     /// used up, the agents make their last reports. Some tokens are kept for the report of the first agent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,

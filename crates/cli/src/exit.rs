@@ -126,7 +126,7 @@ impl From<HallError> for Failure {
             HallError::Journal(why) => (of_journal(why), journal_advice(why).to_owned()),
             HallError::SessionEngine(_) => (Exit::Failed, String::new()),
             HallError::OtherForm { session, .. } => {
-                (Exit::Failed, format!(". To end it here, without a last report, run `guildhall stop {session}`"))
+                (Exit::Failed, format!(". To end the session without a last report, run `guildhall stop {session}`"))
             }
             HallError::Damaged(_) => (Exit::Failed, ". To check the journal, run `guildhall verify`".to_owned()),
             HallError::NoSetup { .. } => {

@@ -225,11 +225,9 @@ impl Live {
             Fact::Refused { why, ordinal: Some(ordinal), .. } => {
                 let hire = contract.hire(*ordinal);
                 self.tally.queued.remove(&hire);
-                self.warn(&hire, &format!("waited for money and was refused: {why}"));
+                self.warn(&hire, &words::not_begun(why));
             }
-            Fact::Refused { why, ordinal: None, .. } => {
-                self.warn(contract, &format!("made a call that was refused: {why}"));
-            }
+            Fact::Refused { why, origin, ordinal: None, .. } => self.warn(contract, &words::refused(why, *origin)),
             Fact::Nudged(nudge) => {
                 let what = words::nudged(*nudge);
                 if contract.level() == 0 && screen::withdraw_reply() {

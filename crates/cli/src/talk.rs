@@ -365,7 +365,7 @@ fn final_reply(fact: &Fact) -> Option<TextRef> {
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
     pub(crate) text: TextRef,
-    /// Whether the text ends before its own end.
+    /// Whether the text is cut: its model could not finish it.
     pub(crate) cut: bool,
 }
 

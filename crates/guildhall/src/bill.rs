@@ -88,7 +88,7 @@ pub struct Line {
     pub outcome: Option<Outcome>,
     /// What the report of a contract that is done lacks.
     pub lack: Option<Lack>,
-    /// Whether the report ends before its own end.
+    /// Whether the report is cut: its model could not finish it.
     pub cut: bool,
 }
 

@@ -23,9 +23,9 @@ impl Hall {
         let find_env = match (newest_root(self.journal(), id).await, how) {
             (Ok(_), Ending::WrapUp) => return Ok(false),
             (Ok(root), Ending::Cancel) => self.envs_of_ended(id, &root.setup.staffing),
-            (Err(HallError::NoSetup { .. }), Ending::WrapUp | Ending::Cancel) => self.no_envs(),
             // The facts have the form of this journal, so they can be ended without the settings.
-            (Err(HallError::OtherForm { .. }), Ending::Cancel) => self.no_envs(),
+            (Err(HallError::NoSetup { .. } | HallError::OtherForm { .. }), Ending::Cancel)
+            | (Err(HallError::NoSetup { .. }), Ending::WrapUp) => self.no_envs(),
             (Err(why), Ending::WrapUp | Ending::Cancel) => return Err(why),
         };
         // The process that runs the session follows an order to end.
@@ -61,8 +61,8 @@ impl Hall {
         Ok(true)
     }
 
-    /// The environments of the agents of a session that is ended. They know what an interrupted call costs: nobody bills some models.
-    /// Without them, each interrupted call is charged at its hold.
+    /// The environments for ending a session. They know which models nobody bills. Without them, each interrupted call is charged at
+    /// its hold.
     fn envs_of_ended(&self, id: &SessionId, staffing: &Staffing) -> FindEnv {
         // An agent, a model or the project may be gone. That must not keep the session from ending.
         let Ok(table) = self.table(id, staffing) else { return self.no_envs() };

@@ -76,7 +76,7 @@ impl Ended {
             Outcome::Exhausted(Limit::Turns) => "the turns ran out",
             Outcome::Exhausted(Limit::Deadline) => "the time ran out",
             Outcome::Exhausted(Limit::Asked) => "the work was asked to wrap up",
-            Outcome::Exhausted(Limit::Length) => "the report was too long to be finished",
+            Outcome::Exhausted(Limit::Length) => "the report could not be finished",
             Outcome::Failed => "the model failed",
             Outcome::Cancelled => "the work was cancelled",
         };

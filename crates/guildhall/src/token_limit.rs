@@ -1,4 +1,4 @@
-//! The token limit of a root, as those see it who watch the work. The engine keeps the limit.
+//! The token limit of a root, for code that watches the work. The engine enforces it.
 
 use guildhall_kernel::{Fact, Limit, Outcome, Path, Stimulus, Stored};
 use guildhall_local::TokensMax;

@@ -164,7 +164,7 @@ fn step(facts: &[Stored], cause: &Cause) -> TopUpStep {
         match &stored.fact {
             Fact::Heard { .. } => step = TopUpStep::Received,
             Fact::Refused { why: Refusal::TopUpStays { .. }, .. } => step = TopUpStep::Kept,
-            // Money that answers a draw is another matter: the top-up made it possible.
+            // A top-up that answers a draw is not this money.
             Fact::Asked { id, ask: Ask::Tell { to, what: Stimulus::TopUp { draw: None, .. } }, .. } => {
                 step = TopUpStep::Passed(*id, to.clone());
             }

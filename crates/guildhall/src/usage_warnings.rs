@@ -88,7 +88,7 @@ impl fmt::Display for UsageWarning {
             }
             UsageWarning::AboveHold { model, tokens, held } => write!(
                 f,
-                "{model} reports {tokens} input tokens where {held} were held: its texts count by their bytes from now on"
+                "{model} reports {tokens} input tokens for a request that held {held}: in this session, its texts are now held at one token per byte"
             ),
         }
     }
@@ -221,7 +221,7 @@ mod tests {
             told,
             [
                 "clerk reports 0 tokens for 12 KB: charged by size",
-                "clerk reports 900 input tokens where 800 were held: its texts count by their bytes from now on",
+                "clerk reports 900 input tokens for a request that held 800: in this session, its texts are now held at one token per byte",
             ]
         );
     }

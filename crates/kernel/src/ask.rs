@@ -82,8 +82,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns whether a provider reports more input than the request held. A request that was cut to fit was not measured by what
-    /// is counted, so it proves nothing.
+    /// Returns whether a provider reports more input than the request held. For a request that was cut to fit, `tokens` is the room
+    /// that it had, not the size of its texts, so the comparison says nothing.
     pub fn is_exceeded_by(&self, used: Tokens) -> bool {
         !self.cut && used.input > self.tokens
     }
@@ -229,7 +229,7 @@ pub enum Answer {
     Denied,
     /// No reply came in time.
     NoReply,
-    /// The money that was drawn is there.
+    /// The money that was drawn has arrived.
     Met,
     /// The draw was refused, or the contract is ending.
     NotMet,
@@ -309,7 +309,7 @@ pub struct Said {
     pub used: Option<Tokens>,
     /// The size of the reply as later requests send it.
     pub size: OwnSize,
-    /// Why the reply ends before its own end, if it does.
+    /// Why the reply is cut, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
     /// What the provider reported instead, if that can't be right and is not used.
@@ -350,7 +350,7 @@ impl OwnSize {
     }
 }
 
-/// Why a reply ends before its own end.
+/// Why a reply is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cut {

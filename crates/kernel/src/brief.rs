@@ -375,6 +375,11 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// Returns the agent of the hire: a fork has its hirer's agent, whatever agent the offer names.
+    pub fn agent_of_hire<'a>(&'a self, hirer: &'a AgentName) -> &'a AgentName {
+        if self.inherit == Inherit::Fork { hirer } else { &self.agent }
+    }
+
     /// Returns the maximum of the hire's grant and draws together: the named budget, or the agent's own maximum.
     pub fn money_max(&self) -> Option<Msat> {
         self.budget.or(self.share_max)

@@ -40,7 +40,7 @@ use state::{
 pub const LOSSES_MAX: u32 = 32;
 
 /// How often one reply that was cut is continued.
-pub const CONTINUED_MAX: u32 = 4;
+pub const CONTINUATIONS_MAX: u32 = 4;
 
 /// The maximum size of a notice from the runtime to an agent, in bytes: for example that a hire has begun or a wait is
 /// over.
@@ -397,9 +397,7 @@ impl Contract {
             }
         }
     }
-}
 
-impl Contract {
     /// Returns the text that the report would have if the contract closed now.
     fn wording(&self) -> Wording {
         self.final_text
@@ -407,7 +405,7 @@ impl Contract {
             .map_or(Wording::Assembled(self.newest_text), |final_text| Wording::Final(final_text.text))
     }
 
-    /// Returns whether that text ends before its own end.
+    /// Returns whether that text is cut.
     fn wording_is_cut(&self) -> bool {
         match (&self.final_text, &self.part) {
             (Some(text), _) => text.cut,

@@ -213,7 +213,7 @@ pub const FORMAT: u16 = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// The version of the stored form: [`FORMAT`]. A fact of another version is not read.
-    #[serde(deserialize_with = "own_format")]
+    #[serde(deserialize_with = "current_format")]
     pub v: u16,
     /// The fact's number in the session's journal, counted from 1.
     pub seq: u64,
@@ -241,7 +241,7 @@ pub enum Cause {
     Tick,
 }
 
-fn own_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+fn current_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
     let form = u16::deserialize(deserializer)?;
     if form == FORMAT {
         return Ok(form);

@@ -74,7 +74,7 @@ pub struct Reply {
     pub used: Option<Tokens>,
     /// The size of the reply as later requests send it.
     pub size: OwnSize,
-    /// Why the reply ends before its own end, if it does.
+    /// Why the reply is cut, if it is.
     pub cut: Option<Cut>,
     /// What the provider reported, if that can't be right and is not used.
     pub implausible: Option<ImplausibleUsage>,

@@ -34,7 +34,7 @@ pub use brief::{
     BRIEF_BYTES_MAX, Brief, Check, CloseWhen, Context, Grant, Hiring, Inherit, Lineage, Link, Mode, Offer, PowerSet,
     Powers, Standing,
 };
-pub use contract::{CONTINUED_MAX, Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker};
+pub use contract::{CONTINUATIONS_MAX, Contract, Corrupt, LOSSES_MAX, NOTICE_BYTES_MAX, NextSpeaker};
 pub use fact::{Cause, FORMAT, Fact, Hold, Pause, Stored, Waking};
 pub use input::{CALLS_MAX, Call, Compaction, Input, Need, Reply, Unreadable, Verdict};
 pub use money::{AmountError, Heads, Msat, Quantity};

@@ -1,7 +1,7 @@
 //! Which replies of a contract are parts of a longer one.
 
 use crate::ask::Cut;
-use crate::contract::CONTINUED_MAX;
+use crate::contract::CONTINUATIONS_MAX;
 use crate::fact::Fact;
 
 /// Follows the facts of one contract and tells whether its newest reply was cut and is continued.
@@ -20,7 +20,7 @@ impl ReplyParts {
             *self = ReplyParts { parts: 0, is_closing: true };
         } else if let Some((_, said)) = fact.said() {
             let is_part = said.calls == 0 && said.words.is_some() && said.cut == Some(Cut::MaxTokens);
-            let is_continued = is_part && !self.is_closing && self.parts < CONTINUED_MAX;
+            let is_continued = is_part && !self.is_closing && self.parts < CONTINUATIONS_MAX;
             self.parts = if is_continued { self.parts + 1 } else { 0 };
         }
     }

@@ -33,7 +33,7 @@ pub struct Report {
     pub estimated: Msat,
     /// The number of heads that were used below the contract.
     pub heads: Heads,
-    /// Whether the text ends before its own end.
+    /// Whether the text is cut: its model could not finish it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// The output tokens that the provider reported for the text; 0 if unknown.

@@ -448,7 +448,7 @@ pub(crate) struct OpenDraw {
     pub(crate) ask: AskId,
     /// The amount that was asked for.
     pub(crate) least: i128,
-    /// The part of it that is still missing; persons sent the rest.
+    /// The part of it that is still missing. Top-ups of a person paid the rest.
     pub(crate) left: i128,
 }
 

@@ -1,5 +1,5 @@
-//! The newest text of a contract. A reply that its own `max_tokens` cut is continued and is no report; a text that ends
-//! before its own end is marked in the report and never counts as done.
+//! The newest text of a contract. A reply that its own `max_tokens` cut is continued and is no report; a text that stays cut
+//! is marked in the report and never counts as done.
 
 use guildhall_kernel::{Acceptance, Cut, Limit, Outcome, OwnSize, Report, Said, TextRef, Wording};
 
@@ -23,7 +23,7 @@ pub(crate) struct Draft {
     size: OwnSize,
 }
 
-/// Whether a text ends before its own end.
+/// Whether a text is cut: its model could not finish it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
     #[default]

@@ -129,7 +129,7 @@ pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat, draw: AskId
     step.found.demand(
         right,
         Law::Hires,
-        format_args!("{hire} is raised by {by} for its draw, but {left} msat are missing"),
+        format_args!("the hold of {hire} is raised by {by} for its draw, but {left} msat are missing"),
     );
     let Some(hired) = contract.hired_mut(hire) else { return };
     let (ordinal, path) = (hired.brief.path.ordinal(), hired.brief.path.clone());
@@ -139,13 +139,13 @@ pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat, draw: AskId
     step.found.demand(
         room.is_none_or(|room| wide(by) <= room),
         Law::Grants,
-        format_args!("{path} is raised by {by}, but may draw only {} msat", room.unwrap_or_default()),
+        format_args!("the grant of {path} is raised by {by}, but may draw only {} msat", room.unwrap_or_default()),
     );
     let oldest = contract.row.drawers.first().copied().unwrap_or(ordinal);
     step.found.demand(
         ordinal <= oldest,
         Law::Grants,
-        format_args!("{path} has what it draws before hire {oldest}, which is older"),
+        format_args!("{path} gets the money that it drew before hire {oldest}, which is older"),
     );
     contract.refresh(ordinal);
 }

@@ -104,7 +104,7 @@ pub(crate) fn check_order(contract: &Contract, hire: &Path, found: &mut Found<'_
     found.demand(
         drawer.is_none(),
         Law::Grants,
-        format_args!("{hire} is hired before hire {} has what it draws", drawer.unwrap_or_default()),
+        format_args!("{hire} is hired before hire {} got the money that it drew", drawer.unwrap_or_default()),
     );
     let next = contract.row.next();
     let numbered = ordinal.is_some() || hire.ordinal() == next && hire.hirer().as_ref() == Some(contract.path());
@@ -186,7 +186,7 @@ pub(crate) fn check_ended(contract: &Contract, found: &mut Found<'_>) {
     found.demand(draw == 0, Law::Closing, format_args!("the contract is ending, but its draw #{draw} is open"));
 }
 
-/// Checks that somebody moves while a hire waits or draws: else it would wait for ever.
+/// Checks that something can return money while a hire waits or draws. Otherwise the hire would wait for ever.
 pub(crate) fn check_moves(contract: &Contract, found: &mut Found<'_>) {
     let row = &contract.row;
     let waits = !row.waiting.is_empty() || !row.drawers.is_empty();

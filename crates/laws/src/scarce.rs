@@ -13,7 +13,7 @@ use crate::shares;
 use crate::tells;
 use crate::violation::{Found, Law};
 
-/// A hire that was refused for money, as far as the facts tell.
+/// A hire that was refused for lack of money, as far as the facts tell.
 pub(crate) struct Short<'a> {
     /// The ordinal, if the hire waited.
     pub(crate) ordinal: Option<u32>,
@@ -41,7 +41,7 @@ impl<'a> Short<'a> {
     }
 }
 
-/// Checks that a hire may be refused for money.
+/// Checks that a hire may be refused for lack of money.
 pub(crate) fn check_hire(
     contract: &Contract,
     batch: &Batch,
@@ -61,18 +61,22 @@ pub(crate) fn check_hire(
     found.demand(
         !holds,
         Law::Refusals,
-        format_args!("a hire is refused for money while something that it may wait for holds money"),
+        format_args!("a hire is refused for lack of money while something that it may wait for holds money"),
     );
     if !row.moving.is_empty() {
         return;
     }
     let draws = row.drawers.len();
-    found.demand(draws == 0, Law::Refusals, format_args!("a hire is refused for money before {draws} hires that draw"));
+    found.demand(
+        draws == 0,
+        Law::Refusals,
+        format_args!("a hire is refused for lack of money before {draws} hires that draw"),
+    );
     let oldest = row.waiting.first().copied();
     found.demand(
         short.ordinal.is_none() || short.ordinal == oldest,
         Law::Refusals,
-        format_args!("a hire is refused for money before hire {}, which is older", oldest.unwrap_or_default()),
+        format_args!("a hire is refused for lack of money before hire {}, which is older", oldest.unwrap_or_default()),
     );
     check_drew(contract, batch, short.cost.map(|cost| cost.max(wide(minimum))), found);
 }
@@ -127,7 +131,7 @@ fn check_drew(contract: &Contract, batch: &Batch, cost: Option<i128>, found: &mu
     found.demand(
         !could,
         Law::Refusals,
-        format_args!("something is refused for money, although the contract could draw from its own hirer"),
+        format_args!("something is refused for lack of money, although the contract could draw from its own hirer"),
     );
 }
 

@@ -54,7 +54,7 @@ impl Experience {
         self.hired_with = Some(Range { least: money, most: money });
     }
 
-    /// Notes that a hire was refused: perhaps that counts as hiring.
+    /// Notes that a hire was refused. The facts don't tell whether the reply counts as one that hired, so both amounts are kept.
     pub(crate) fn tried_to_hire(&mut self, money: i128) {
         let Some(Range { least, most }) = self.hired_with else { return self.hired(money) };
         self.hired_with = Some(Range { least: least.min(money), most: most.max(money) });

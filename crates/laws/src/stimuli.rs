@@ -141,7 +141,7 @@ pub(crate) fn raised(step: &mut Step<'_, '_>, hire: AskId, by: Msat, draw: Optio
     step.found.demand(
         wide(by) <= free,
         Law::Purse,
-        format_args!("{hire} is raised by {by}, but only {free} msat are available"),
+        format_args!("the hold of {hire} is raised by {by}, but only {free} msat are available"),
     );
     match draw {
         Some(draw) => draws::raised(step, hire, by, draw),
@@ -166,7 +166,10 @@ fn passed(step: &mut Step<'_, '_>, hire: AskId, by: Msat) {
     match due {
         Some(top_up) if right => top_up.stage = Stage::Raised(hire),
         Some(_) | None => {
-            step.found.broken(Law::Hires, format_args!("{hire} is raised by {by}, which was not heard for this hire"));
+            step.found.broken(
+                Law::Hires,
+                format_args!("the hold of {hire} is raised by {by}, which was not heard for this hire"),
+            );
         }
     }
     draws::topped_up(contract, hire, wide(by));

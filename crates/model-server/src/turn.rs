@@ -119,7 +119,9 @@ impl Turn {
         self.tool_results.extend(results.map(|block| text_of(&block["content"])));
         let text = text_of(content);
         if !text.is_empty() {
-            self.replies.iter_mut().last().into_iter().for_each(|reply| reply.then.push_str(&text));
+            if let Some(reply) = self.replies.last_mut() {
+                reply.then.push_str(&text);
+            }
             self.user_texts.push(text);
         }
     }

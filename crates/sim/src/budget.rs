@@ -167,7 +167,7 @@ struct Agent<'a> {
     /// The tokens that it has written of a reply that was cut.
     part: u32,
     hired: bool,
-    /// The size of the last request that did not show the whole transcript.
+    /// Whether every request so far showed the whole transcript.
     saw_all: bool,
 }
 
@@ -418,7 +418,7 @@ impl<'a> Office<'a> {
             (text, calls) = (text.min(request.max_tokens), 0);
         }
         let output = text + if cut { 0 } else { call_tokens };
-        // A request that is cut to fit shows about a quarter of its bytes as tokens.
+        // A request that is cut to fit still shows everything if it has room for the tokens that the provider counts.
         agent.saw_all &= !last || request.tokens >= agent.real;
         let input = agent.real.min(request.tokens);
         agent.real += u64::from(text);

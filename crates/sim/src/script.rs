@@ -146,6 +146,10 @@ impl Script {
                 if matches!(self.style, AgentStyle::Mixed | AgentStyle::Talkers) && chance.one_in(3) {
                     calls.push(self.steering(chance, contract, now));
                 }
+                if chance.one_in(6) {
+                    let at = chance.below(u32::try_from(calls.len()).unwrap_or(u32::MAX) + 1);
+                    calls.insert(at as usize, self.tool(chance, now));
+                }
                 calls
             }
             3 => (0..=chance.below(2)).map(|_| self.steering(chance, contract, now)).collect(),

@@ -97,7 +97,7 @@ const RAN_OUT: Readonly<Record<Limit, string>> = {
   length: 'report cut',
 };
 
-/** Whether the report ends before its own end, and the limit does not say so. */
+/** Whether the report is cut: its model could not finish it, and the limit does not say so. */
 function isCut({ report }: TreeContract): boolean {
   const outcome = report?.outcome;
   return report?.cut === true && !(typeof outcome === 'object' && outcome.exhausted === 'length');

@@ -174,7 +174,7 @@ function Body({ api, session, agent, agents, contract, facts, version, canOrder,
         <section aria-label="Report">
           <h3>{contract.state === 'cancelled' ? 'What it had when it was cancelled' : 'Report'}</h3>
           {!contract.report.accepted && contract.state === 'done' && <p class="small-text look-ran_dry">A check of this report failed.</p>}
-          {contract.report.cut && <p class="small-text look-ran_dry">This text ends before its own end.</p>}
+          {contract.report.cut && <p class="small-text look-ran_dry">This text is cut: the agent could not finish it.</p>}
           <TextOf key={contract.report.text.hash} api={api} session={session} text={contract.report.text} excerpt={excerpt(contract.report.text)} />
         </section>
       )}

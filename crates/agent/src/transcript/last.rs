@@ -15,7 +15,7 @@ pub(crate) struct LastPrompt {
     pub(crate) instructed: bool,
 }
 
-/// How many bytes of our own sentences have a token, at least. They are plain English, so they have more.
+/// A token of our own sentences has at least this many bytes: plain English has about four.
 const BYTES_PER_TOKEN: usize = 3;
 
 /// Returns what an agent is shown for its last reply: the whole transcript, or, if the request is cut, what fits into its tokens:

@@ -57,7 +57,7 @@ impl Row {
                 self.faults.push(format!("{}, {at_once} at once: {why}", case.what));
             }
         };
-        miss(leaves >= least, format!("{leaves} leaves finished, {least} must"));
+        miss(leaves >= least, format!("{leaves} leaves finished, at least {least} must"));
         let is_met = match hirers {
             Hirers::Done => ran.hirers_are_done(),
             Hirers::Whole => ran.hirers_are_whole(),
@@ -65,10 +65,10 @@ impl Row {
         };
         miss(
             is_met,
-            format!("the reports of {whole} of {all} hirers are whole: {:?}", ran.hirers().collect::<Vec<_>>()),
+            format!("of {all} hirers, the reports of {whole} are whole: {:?}", ran.hirers().collect::<Vec<_>>()),
         );
         miss(limit == Bill::Believed || bill <= 1.0, format!("the provider bills {bill:.3} of the budget"));
-        miss(bill * 100.0 >= float(used), format!("only {bill:.3} of the budget is used, {used} % must"));
+        miss(bill * 100.0 >= float(used), format!("only {bill:.3} of the budget is used, at least {used} % must be"));
         let told = usize::from(case.usage.is_told());
         miss(ran.warnings == told, format!("{} warnings about usage reports, {told} must be", ran.warnings));
         if let (Some(times), Some(longest)) = (times, longest) {
@@ -87,7 +87,7 @@ impl Row {
         let highest = shares.iter().map(|share| part(share.bill, share.budget)).fold(0.0, f64::max);
         let mut faults = Vec::new();
         if 100 * (whole as u64) < least * shares.len() as u64 {
-            faults.push(format!("{what}: {whole}, {least} % must"));
+            faults.push(format!("{what}: only {whole}, at least {least} % must"));
         }
         if highest > 1.0 {
             faults.push(format!("{what}: the provider bills {highest:.3} of a budget"));
@@ -113,7 +113,7 @@ fn target(goal: &Goal) -> String {
         Hirers::Whole => Some("all hirers whole".to_owned()),
         Hirers::Any => None,
     });
-    parts.extend((goal.used > 0).then(|| format!("≥ 0.{} used", goal.used)));
+    parts.extend((goal.used > 0).then(|| format!("≥ {} % used", goal.used)));
     parts.extend(goal.times.map(|times| format!("≤ {times} ×")));
     parts.join(", ")
 }

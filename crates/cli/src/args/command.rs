@@ -1,4 +1,4 @@
-//! What each command has of what several commands have: a format of the result, a session, a level of detail.
+//! What several commands have in common: the format of the result, the session, the level of detail.
 
 use super::{ChatArgs, Command, Output, RunArgs};
 use crate::screen::Level;

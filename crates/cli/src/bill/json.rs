@@ -20,7 +20,7 @@ pub(crate) struct BillJson<'a> {
     estimated: Amount,
     reserved: Amount,
     overrun: Amount,
-    /// The providers whose usage reports can't be right. Their calls are charged by size, which is part of `estimated`.
+    /// Providers whose usage reports can't be right (their calls are part of `estimated`), and models with more input than was held.
     usage_warnings: Vec<UsageWarning>,
     credited: Amount,
     /// The part of `used` that is fees, and who earned it.
@@ -59,7 +59,7 @@ struct LineJson<'a> {
     overruns: Vec<OverrunJson>,
     outcome: Option<Outcome>,
     lack: Option<Lack>,
-    /// Whether the report ends before its own end.
+    /// Whether the report is cut: its model could not finish it.
     cut: bool,
 }
 

@@ -31,7 +31,7 @@ pub(crate) async fn hire(world: &World, args: HireArgs) -> Result<Exit, Failure>
             let hirer = contract.hirer().filter(|hirer| hirer.level() > 0);
             let hirer = hirer.map_or_else(String::new, |hirer| format!("/{hirer}"));
             note(&format!(
-                "{agent} waits for money and begins when other work returns enough; its report goes to the hirer. To begin now, \
+                "{agent} waits for money and begins when other work returns enough; its report goes to the hirer. To give its hirer more money, \
                  run: guildhall topup {id}{hirer} AMOUNT"
             ));
             Ok(Exit::Done)

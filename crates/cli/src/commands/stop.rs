@@ -17,17 +17,24 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
     let hall = world.hall(here()?)?;
     let how = if args.wrap_up { Ending::WrapUp } else { Ending::Cancel };
     let session = args.id.session.find(&hall).await?;
-    let holder = match args.id.contract {
-        None if hall.end_here(&session, how).await? => {
-            note(&format!("session {session} has ended. To see its bill, run: guildhall show {session}"));
-            return Ok(Exit::Done);
-        }
-        None => hall.end(&session, how).await?,
-        Some(contract) => hall.instruct(&session, &contract, Instruction::End(how)).await?,
+    let hire = match args.id.contract {
+        Some(contract) if contract != hall.root(&session).await? => Some(contract),
+        Some(_) | None => None,
     };
-    let exit = delivered("the order to end", &session, holder.as_ref());
+    let Some(hire) = hire else { return stop_session(&hall, &session, how).await };
+    let holder = hall.instruct(&session, &hire, Instruction::End(how)).await?;
+    Ok(delivered("the order to end", &session, holder.as_ref()))
+}
+
+async fn stop_session(hall: &Hall, session: &SessionId, how: Ending) -> Result<Exit, Failure> {
+    if hall.end_here(session, how).await? {
+        note(&format!("session {session} has ended. To see its bill, run: guildhall show {session}"));
+        return Ok(Exit::Done);
+    }
+    let holder = hall.end(session, how).await?;
+    let exit = delivered("the order to end", session, holder.as_ref());
     if holder.is_none() {
-        note(&format!("to end the session now, without a last report, run: guildhall stop {session}"));
+        note(&format!("to end session {session} now, without a last report, run: guildhall stop {session}"));
     }
     Ok(exit)
 }

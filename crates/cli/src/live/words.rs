@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anstyle::Style;
-use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Outcome, PayeeName, Report};
+use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Origin, Outcome, PayeeName, Refusal, Report};
 use guildhall::{Charges, Lack};
 use serde_json::Value;
 
@@ -46,6 +46,28 @@ pub(super) fn status(status: &Status) -> [String; 4] {
         format!("{head} · {agent} · {all} of {budget} ({kind})"),
         format!("{head} {all}/{budget}"),
     ]
+}
+
+/// Says why a hire that waited for money has not begun.
+pub(super) fn not_begun(why: &Refusal) -> String {
+    if matches!(why, Refusal::StoppedBeforeStart { .. }) {
+        "was stopped while it waited for money: nothing was spent".to_owned()
+    } else if *why == Refusal::Closing {
+        "was not started: its hirer is ending".to_owned()
+    } else {
+        format!("waited for money and was refused: {why}")
+    }
+}
+
+/// Says what was refused.
+pub(super) fn refused(why: &Refusal, origin: Origin) -> String {
+    if matches!(why, Refusal::TopUpStays { .. }) {
+        why.to_string()
+    } else if origin == Origin::Outside {
+        format!("an order was refused: {why}")
+    } else {
+        format!("made a call that was refused: {why}")
+    }
 }
 
 /// Describes the fee of a report, as a part of its cost: the fee that was earned, or the fee that was held and is not earned.
@@ -140,7 +162,7 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
         Outcome::Exhausted(Limit::Purse) => "out of money",
         Outcome::Exhausted(Limit::Turns) => "out of turns",
         Outcome::Exhausted(Limit::Deadline) => "out of time",
-        Outcome::Exhausted(Limit::Length) => "cut: the report was too long to be finished",
+        Outcome::Exhausted(Limit::Length) => "its report is cut: it could not be finished",
         Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
             Some(limit) => return format!("out of tokens (limit {limit})"),
             None => "stopped early (told to wrap up)",
@@ -164,7 +186,7 @@ pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
 pub(crate) struct HowEnded {
     pub(crate) outcome: Outcome,
     pub(crate) lack: Option<Lack>,
-    /// Whether the report ends before its own end.
+    /// Whether the report is cut: its model could not finish it.
     pub(crate) cut: bool,
     /// The token limit, if that limit ended the contract.
     pub(crate) out_of_tokens: Option<u64>,

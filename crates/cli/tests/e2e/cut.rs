@@ -49,7 +49,7 @@ fn after_four_continuations_the_joined_text_is_the_report_and_marked() {
         );
         assert_eq!(result["bill"]["contracts"][0]["cut"], json!(true));
         let shown = house.guildhall(&["show", "last"]).expect(0);
-        assert_has(&format!("{}{}", shown.stdout, shown.stderr), &["cut: the report was too long to be finished"]);
+        assert_has(&format!("{}{}", shown.stdout, shown.stderr), &["its report is cut: it could not be finished"]);
         house.guildhall(&["verify"]).expect(0);
     }
 }

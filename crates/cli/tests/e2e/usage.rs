@@ -211,7 +211,9 @@ fn input_above_what_was_held_is_told_once_and_texts_count_by_their_bytes_from_th
         let told = |text: &str| text.lines().filter(|line| line.contains(words)).map(str::to_owned).collect::<Vec<_>>();
         let lines = told(&ended.stderr);
         assert_eq!(lines.len(), 2, "once in the run, once in the bill: {}", ended.stderr);
-        assert!(lines[0].starts_with("warning: ") && lines[0].ends_with("its texts count by their bytes from now on"));
+        assert!(
+            lines[0].starts_with("warning: ") && lines[0].ends_with("its texts are now held at one token per byte")
+        );
         let id = house.show("last")["session"].as_str().unwrap().to_owned();
         let held: Vec<u64> = (house.root_facts(&id).iter())
             .filter_map(|fact| serde_json::from_str::<Value>(fact).ok()?["asked"]["ask"]["model"]["tokens"].as_u64())

@@ -182,7 +182,7 @@ fn summary(fact: &Fact) -> String {
         Fact::Opened(brief) => format!("{} begins with {}", brief.agent, sats(brief.grant.money)),
         Fact::Asked { id, ask, hold, .. } => format!("ask {id}: {}; {} held", asked(ask), sats(hold.money)),
         Fact::Answered { id, answer, cost } => format!("ask {id} answered: {}; {}", answered(answer), paid(*cost)),
-        Fact::Queued { ordinal, offer, .. } => format!("hire {ordinal} ({}) waits for money", offer.agent),
+        Fact::Queued { ordinal, .. } => format!("hire {ordinal} waits for money"),
         Fact::Refused { why, .. } => format!("refused: {why}"),
         Fact::Raised { hire, by, .. } => format!("the hire of ask {hire} gets {} more", sats(*by)),
         Fact::Heard { stimulus, .. } => format!("heard: {}", heard(stimulus)),
@@ -218,7 +218,7 @@ fn ended(outcome: Outcome) -> &'static str {
         Outcome::Exhausted(Limit::Turns) => "out of turns",
         Outcome::Exhausted(Limit::Deadline) => "out of time",
         Outcome::Exhausted(Limit::Asked) => "told to wrap up",
-        Outcome::Exhausted(Limit::Length) => "the reply was too long",
+        Outcome::Exhausted(Limit::Length) => "its report is cut",
         Outcome::Failed => "failed",
         Outcome::Cancelled => "cancelled",
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use guildhall_kernel::{
-    Acceptance, Addressee, AgentName, Answer, Ask, AskId, Brief, CloseWhen, Context, Cost, Fact, Heads, Hold, Inherit,
-    Millis, Msat, Offer, Outcome, Path, Quantity, Report, Request, Standing, Stimulus, TextRef, ToolName, Turn,
+    Acceptance, Addressee, AgentName, Answer, Ask, AskId, Brief, CloseWhen, Context, Cost, Fact, Heads, Hold, Millis,
+    Msat, Offer, Outcome, Path, Quantity, Report, Request, Standing, Stimulus, TextRef, ToolName, Turn,
 };
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -140,7 +140,7 @@ pub struct TreeReport {
     pub text: TextRef,
     /// The structured output, if the brief demands one.
     pub output: Option<TextRef>,
-    /// Whether the text ends before its own end.
+    /// Whether the text is cut: its model could not finish it.
     pub cut: bool,
 }
 
@@ -158,9 +158,8 @@ pub struct QueuedHire {
 }
 
 impl QueuedHire {
-    /// A fork has its hirer's agent, whatever agent the offer names.
     fn of(hirer: &Path, own: &AgentName, ordinal: u32, offer: &Offer) -> QueuedHire {
-        let agent = if offer.inherit == Inherit::Fork { own } else { &offer.agent };
+        let agent = offer.agent_of_hire(own);
         let label = offer.label.as_deref().copied();
         QueuedHire { path: hirer.hire(ordinal), agent: agent.clone(), label, task: offer.task }
     }

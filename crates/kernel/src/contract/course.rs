@@ -92,19 +92,24 @@ impl Contract {
         let missing = self.missing_turn();
         let refused = missing.all > Msat::ZERO && self.own_draw == OwnDraw::Refused(DrawnFor::Turn);
         let draws = self.nudge.is_none() && (refused || self.drawable(missing).is_some());
-        match self.reply_tokens() {
-            Some(max_tokens) if !draws => self.ask_model(self.view.total(), max_tokens, Turn::Next, facts),
-            // There is not enough money, but what is open may return some: wait for that.
-            Some(_) | None if !self.is_stuck() || self.own_draw.open().is_some() => {}
-            Some(_) | None if draws && self.find_money(DrawnFor::Turn, missing, facts) == Found::Wait => {}
-            Some(_) | None if self.makes_room(facts) => {}
-            Some(_) | None => self.begin_closing(Outcome::Exhausted(Limit::Purse), facts),
+        if let Some(max_tokens) = self.reply_tokens().filter(|_| !draws) {
+            return self.ask_model(self.view.total(), max_tokens, Turn::Next, facts);
+        }
+        // There is not enough money, but what is open may return some: wait for that.
+        if !self.is_stuck() || self.own_draw.open().is_some() {
+            return;
+        }
+        if draws && self.find_money(DrawnFor::Turn, missing, facts) == Found::Wait {
+            return;
+        }
+        if !self.refuse_draws(facts) {
+            self.begin_closing(Outcome::Exhausted(Limit::Purse), facts);
         }
     }
 
     /// Refuses draws, the youngest first, until a hire returns money. Returns whether one does: a hire that also waits for
     /// an answer returns none.
-    fn makes_room(&mut self, facts: &mut Vec<Fact>) -> bool {
+    fn refuse_draws(&mut self, facts: &mut Vec<Fact>) -> bool {
         while self.is_stuck() && self.refuse_youngest_drawer(facts) {}
         !self.is_stuck()
     }

@@ -464,7 +464,7 @@ impl Contract {
         self.fold_origin(Origin::Call(call), Placed::One)?;
         let unreported = |ordinal: &u32| self.live.contains_key(ordinal) || self.queue.contains_key(ordinal);
         law(on.iter().all(unreported), "a call waits for hires that live or wait for money")?;
-        self.waits.push(Wait { call, on: on.to_vec(), need, until, ready: on.is_empty() });
+        self.waits.push(Wait { call, on: on.iter().copied().collect(), need, until, ready: on.is_empty() });
         self.pauses += 1;
         Ok(())
     }
@@ -553,7 +553,7 @@ impl Contract {
             report.heads == self.heads.spent(),
             "the used heads in a report are the heads that its contract has spent",
         )?;
-        law(report.cut == self.wording_is_cut(), "a report says whether its text ends before its own end")?;
+        law(report.cut == self.wording_is_cut(), "a report says whether its text is cut")?;
         let tokens = self.final_text.as_ref().map_or(0, |text| text.size.tokens);
         law(report.tokens == tokens, "a report has the reported tokens of its final text")?;
         law(report.unheard == self.owed, "a report lists every report of a hire that no request included")?;

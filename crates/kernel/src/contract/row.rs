@@ -1,4 +1,4 @@
-//! The row of those who wait for the contract's money: hires that draw, oldest first, and then hires that have not begun,
+//! The row: hires that wait for the contract's money. First hires that draw, oldest first, and then hires that have not begun,
 //! oldest first. Nobody overtakes.
 
 use super::share::{Claim, blocking_if_any, fitting, give_out};
@@ -37,7 +37,7 @@ pub(super) struct Drawer {
     pub(super) least: Msat,
 }
 
-/// The heads that the hires of a row take, in sums: so a share of heads costs the same however long the row is.
+/// Sums over the queue, so that a share of heads is computed in the same time for a queue of any length.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct QueueHeads {
     /// The heads of hires that can't hire or whose offers name a number.
@@ -106,7 +106,7 @@ impl Contract {
     pub(super) fn serve(&mut self, now: Millis, facts: &mut Vec<Fact>) {
         while self.phase == Phase::Working && !self.request_is_due() {
             let served = match self.drawers.first().copied() {
-                Some(ordinal) => self.serve_drawer(ordinal, facts) || self.refuse_who_must_not_wait(facts),
+                Some(ordinal) => self.serve_drawer(ordinal, facts) || self.refuse_blocking_hire(facts),
                 None if !self.queue.is_empty() => self.serve_queue(now, facts),
                 None => return,
             };
@@ -116,22 +116,22 @@ impl Contract {
         }
     }
 
-    /// Gives the oldest drawer its money. Returns whether somebody else may be served next.
+    /// Gives the oldest drawer its money. Returns whether the next in the row may be served.
     fn serve_drawer(&mut self, ordinal: u32, facts: &mut Vec<Fact>) -> bool {
         let (hire, drawer) = self.drawer(ordinal);
         if drawer.least <= self.pot() {
             self.raise(ordinal, hire, drawer, facts);
             return true;
         }
-        // The hire whose draw is refused returns money, unless it waits for an answer: then the next in the row gives way.
+        // A hire whose draw is refused wraps up and returns money. If it also waits for an answer, the next in the row is refused.
         self.is_stuck()
             && self.find_money(DrawnFor::Row, self.missing(drawer.least, drawer.least), facts) == Found::GiveWay
             && self.refuse_youngest_drawer(facts)
     }
 
-    /// Admits the first hires of the queue, as many as fit. Returns whether somebody else may be served next.
+    /// Admits the first hires of the queue, as many as fit. Returns whether the next in the row may be served.
     fn serve_queue(&mut self, now: Millis, facts: &mut Vec<Fact>) -> bool {
-        if self.admit_row(now, facts) || self.refuse_who_must_not_wait(facts) {
+        if self.admit_row(now, facts) || self.refuse_blocking_hire(facts) {
             return true;
         }
         let Some((&ordinal, first)) = self.queue.first_key_value() else { return false };
@@ -194,12 +194,12 @@ impl Contract {
 
     /// Refuses the oldest blocking hire of the queue if all that still moves works in the background. Returns whether it
     /// has refused one.
-    fn refuse_who_must_not_wait(&mut self, facts: &mut Vec<Fact>) -> bool {
+    fn refuse_blocking_hire(&mut self, facts: &mut Vec<Fact>) -> bool {
         let some = self.queue.len() > self.queue_heads.background as usize;
         if !some || self.is_stuck() || self.may_wait(Mode::Blocking) {
             return false;
         }
-        // A hire that costs nothing is refused for no lack of money: it begins when those before it have begun.
+        // A hire that costs nothing is never refused for money. It begins after the hires before it.
         let must_not = |queued: &Queued| queued.pauses && self.minimum_of(&queued.offer, &queued.context) > Msat::ZERO;
         let first = self.queue.iter().find(|(_, queued)| must_not(queued)).map(|(ordinal, _)| *ordinal);
         let Some(ordinal) = first else { return false };
@@ -275,6 +275,7 @@ impl Contract {
         let Queued { offer, context, .. } = &*self.queue[&ordinal];
         let minimum = self.minimum_of(offer, context);
         let is_first = self.drawers.is_empty() && self.queue.keys().next() == Some(&ordinal);
+        // Everything in the pot is for those before it in the row.
         let free = if is_first { self.pot() } else { Msat::ZERO };
         self.refuse_queued(ordinal, Refusal::Money { asked: minimum, free, minimum }, facts);
     }
@@ -283,7 +284,7 @@ impl Contract {
     pub(super) fn refuse_queued(&mut self, ordinal: u32, why: Refusal, facts: &mut Vec<Fact>) {
         let Queued { origin, offer, pauses, .. } = &*self.queue[&ordinal];
         let (origin, agent) = (*origin, Some(self.candidate(offer).agent.clone()));
-        // Of a hire in the background, the model is told in a notice of its own.
+        // The model is told about a hire in the background in a separate notice.
         let notice = if *pauses { 0 } else { u32::try_from(NOTICE_BYTES_MAX).expect("a notice is short") };
         let bytes = why.bytes().saturating_add(notice);
         self.emit(Fact::Refused { why, origin, bytes, agent, ordinal: Some(ordinal) }, facts);
@@ -331,11 +332,11 @@ pub(super) struct Missing {
     pub(super) all: Msat,
 }
 
-/// What came of the search for money.
+/// Whether missing money is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// The contract has drawn, and waits for the answer.
     Wait,
-    /// There is no more money: somebody must give way.
+    /// No draw is possible: a draw or a hire must be refused.
     GiveWay,
 }

@@ -144,14 +144,20 @@ impl Contract {
     /// Decides what happens to each hire among the wants, in order. A hire that breaks a law is refused; the longest row
     /// of the others whose needs fit is admitted, and the rest waits.
     pub(super) fn places(&self, wants: &[Want<'_>], now: Millis) -> Vec<Place> {
-        let mut free = self.purse.available();
+        let (mut free, mut tools) = (self.purse.available(), false);
         let mut checked = Vec::new();
         let mut refused = Vec::new();
         for want in wants {
             match want {
                 Want::Nothing => {}
                 Want::Tool(call) if self.missing_power(call).is_some() => {}
-                Want::Tool(call) => free = free.minus(call.price).unwrap_or(free),
+                Want::Tool(call) => {
+                    // A call that can't be paid is refused and holds nothing.
+                    if let Some(rest) = free.minus(call.price) {
+                        free = rest;
+                        tools |= call.price > Msat::ZERO;
+                    }
+                }
                 Want::Hire(offer) => match self.check_new(offer, now) {
                     Ok(()) => {
                         refused.push(None);
@@ -171,13 +177,12 @@ impl Contract {
             let place = |place: Result<Claim<'_>, Refusal>| place.map_or_else(Place::Refuse, |_| Place::Behind);
             return places.into_iter().map(place).collect();
         }
-        let tools = wants.iter().any(|want| matches!(want, Want::Tool(call) if call.price > Msat::ZERO));
         self.fill_row(free, places, tools)
     }
 
     /// Admits the longest row from the front whose needs fit, and gives out the rest if nobody has to wait. A hire that does
     /// not fit and has nothing to wait for is refused, and the next is tried. `tools` is whether the reply has tool calls
-    /// with a price.
+    /// that hold money.
     fn fill_row(&self, free: Msat, mut places: Vec<Result<Claim<'_>, Refusal>>, tools: bool) -> Vec<Place> {
         let mut count = places.iter().flatten().count();
         let pot_beside = |granted: Msat, count| {
@@ -189,7 +194,9 @@ impl Contract {
         for place in &mut places {
             let Ok(claim) = place else { continue };
             let mode = claim.offer.mode;
-            let less = self.may_start_with_less(mode, before);
+            // A blocking hire behind hires in the background waits for tool calls, too.
+            let waits_for_tools = tools && (before.is_some() || !self.live.is_empty());
+            let less = !waits_for_tools && self.may_start_with_less(mode, before);
             if let Some(money) = fitting(claim.need, claim.minimum, pot, less) {
                 claim.money = money;
                 pot = pot.minus(money).expect("what fits is at most the pot");
@@ -237,7 +244,7 @@ impl Contract {
         let minimum = self.minimum_of(offer, &context);
         let share = Share { money: minimum, heads: Heads::ZERO };
         match self.draft(offer, context, self.hires + 1, share, now).check() {
-            // A minimum beyond the supply of bitcoin is never there, but that is found out like for any other amount.
+            // Whether the minimum is available is checked later, also if it exceeds the supply of bitcoin.
             Ok(()) | Err(Refusal::Money { .. }) => {}
             Err(why) => return Err(why),
         }
@@ -391,8 +398,9 @@ pub(super) fn fitting(need: Msat, minimum: Msat, pot: Msat, may_get_less: bool) 
     (may_get_less && minimum <= pot).then_some(pot)
 }
 
-/// Gives out the rest of the pot: to named budgets first, in equal steps, then to the others in equal parts. If a hire
-/// works in the background, the others get nothing more: their hirer works on, and they can draw.
+/// Gives out the rest of the pot: to named budgets first, in equal steps, then to the others in equal parts. If one of these
+/// hires works in the background, hires without a named budget get nothing more: the hirer works on and needs turns of its
+/// own, and hires can draw.
 pub(super) fn give_out(pot: Msat, claims: Vec<&mut Claim<'_>>) {
     let background = claims.iter().any(|claim| claim.offer.mode == Mode::Background);
     let (mut said, mut unsaid): (Vec<_>, Vec<_>) = claims.into_iter().partition(|claim| claim.offer.budget.is_some());

@@ -1,5 +1,7 @@
 //! The parts of a contract's state. Only `fold` changes them.
 
+use std::collections::BTreeSet;
+
 use crate::ask::{Answer, Ask, Certainty, Cost, Origin, OwnSize, ToolCall};
 use crate::fact::Hold;
 use crate::input::Need;
@@ -126,7 +128,7 @@ pub(super) enum Placed {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wait {
     pub(super) call: CallRef,
-    pub(super) on: Vec<u32>,
+    pub(super) on: BTreeSet<u32>,
     pub(super) need: Need,
     pub(super) until: Option<Millis>,
     pub(super) ready: bool,
@@ -171,7 +173,7 @@ pub(super) struct FinalText {
     pub(super) text: TextRef,
     pub(super) output: Option<TextRef>,
     pub(super) undone: Option<Nudge>,
-    /// Whether the text ends before its own end.
+    /// Whether the text is cut: its model could not finish it.
     pub(super) cut: bool,
     pub(super) size: OwnSize,
 }

@@ -116,3 +116,15 @@ fn the_size_of_a_refusal_includes_the_notice_about_a_hire_in_the_background() {
     };
     assert_eq!(bytes(Mode::Background).unwrap(), bytes(Mode::Blocking).unwrap() + guildhall_kernel::NOTICE_BYTES_MAX);
 }
+
+#[test]
+fn a_hire_that_fits_is_admitted_beside_a_tool_call_that_is_refused() {
+    let dear = hire("a").with(|offer| offer.severance = sat(500));
+    let mut hall = hall(100);
+    let facts = hall.says("1", &[tool("read").price(1000), dear, hire("b")]);
+    assert_eq!((queued(&facts), hired(&facts)), (vec![], vec!["1.1".to_owned()]));
+    let refusals = facts.iter().filter_map(|fact| if let Fact::Refused { why, .. } = fact { Some(why) } else { None });
+    for why in refusals {
+        assert!(matches!(why, Refusal::Money { free, minimum, .. } if minimum > free), "{why}");
+    }
+}

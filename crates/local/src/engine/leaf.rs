@@ -333,7 +333,7 @@ fn note_bill(engine: &SessionEngine, provider: Option<&str>, held: Msat, input: 
 /// Why a request is not sent if there are no tokens for it.
 fn out_of_tokens(engine: &SessionEngine) -> String {
     let limit = engine.inner.tokens.as_ref().map_or(0, |tokens| tokens.limit());
-    format!("the request was not sent: too few of {limit} tokens were left")
+    format!("the request was not sent: it needs more tokens than are left of the limit of {limit}")
 }
 
 /// Returns the answer to a call that is not made. It costs nothing, unless an earlier process may have made the call.

@@ -224,8 +224,11 @@ impl TokenPool {
                 let left = self.max.tokens.saturating_sub(state.used).saturating_sub(others);
                 // What the root's last request may use is kept from the last requests of its hires.
                 let left = if call.contract == self.max.root { left } else { left.min(state.kept) };
-                let left = *state.left.get_or_insert(left);
-                state.kept = left;
+                let left = state.left.unwrap_or(left);
+                // The last request of a hire is refused, and its root goes on.
+                if request.turn == Turn::Next || is_last_of_root {
+                    (state.left, state.kept) = (Some(left), left);
+                }
                 Reserved::Exhausted { left }
             });
         }

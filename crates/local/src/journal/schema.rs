@@ -72,7 +72,7 @@ pub(crate) fn check_version() -> Result<(), JournalError> {
 pub(crate) fn open(dir: &Path, limits: Limits) -> Result<Connection, JournalError> {
     make_dir(dir)?;
     let file = dir.join(DATABASE);
-    refuse_closed(&file)?;
+    refuse_other_form(&file)?;
     let _lock = OpenLock::take(dir)?;
     // Read the marker before the database: the database then has at least as many commits as the marker records.
     let recorded = marker::commits(dir)?;
@@ -157,9 +157,9 @@ fn number(db: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {
     db.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))
 }
 
-/// Refuses a journal of another form before a connection creates files beside it. Without a log, the database itself has
-/// everything. With one, the log has to be read, too, and nothing more is created by that.
-fn refuse_closed(file: &Path) -> Result<(), JournalError> {
+/// Refuses a journal of another form before a connection creates files beside it. A journal with a log is checked after its
+/// connection is open.
+fn refuse_other_form(file: &Path) -> Result<(), JournalError> {
     if !file.exists() || beside(file, LOG).metadata().is_ok_and(|log| log.len() > 0) {
         return Ok(());
     }

@@ -35,7 +35,8 @@ fn with_length(bytes: usize, found: &str) -> String {
 /// Whether a text contains a report from its start to its end.
 fn is_whole(text: &str) -> bool {
     let Some(at) = text.find(START) else { return false };
-    let report = number(&text[at..], START).and_then(|bytes| text.get(at..at + bytes));
+    let report = &text[at..];
+    let report = number(report, START).and_then(|bytes| report.get(..bytes));
     report.is_some_and(|report| report.ends_with(END) && report.matches(END).count() == 1)
 }
 

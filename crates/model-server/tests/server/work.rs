@@ -219,7 +219,7 @@ fn a_call_in_which_a_reply_is_cut_is_made_again_after_the_whole_ones() {
 fn a_last_reply_makes_no_call_and_fits() {
     let last = |most: usize| {
         format!(
-            "This is your last reply: no more calls. Write at most {most} tokens, about 9 words. 2 reports could not be shown: say so."
+            "This is your last reply: no more calls. Write at most {most} tokens, about 9 words. 2 reports could not be shown in full: say so."
         )
     };
     for wire in WIRES {

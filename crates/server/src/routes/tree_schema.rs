@@ -187,7 +187,7 @@ pub(crate) struct TreeReportView {
     outcome: (),
     /// Whether the hirer can rely on the report.
     accepted: bool,
-    /// Whether the text ends before its own end.
+    /// Whether the text is cut: its model could not finish it.
     cut: bool,
     /// The text.
     text: TextRefView,

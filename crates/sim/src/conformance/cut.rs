@@ -14,7 +14,7 @@ pub(crate) fn cutting() -> Vec<Script> {
     [continuing(), ending(), json_turns(), counting()].concat()
 }
 
-/// A reply of 100 tokens, the most that the model may write, that ends before its own end.
+/// A reply of 100 tokens, the most that the model may write, that is cut.
 fn cut(words: &str) -> Response {
     written(Reply { stop: Stop::Length, ..reply(words) })
 }

@@ -157,7 +157,7 @@ fn a_hire_that_waits_for_money_is_not_said_to_continue_in_the_background() {
     agent:  [a delegate_task] [b delegate_task] [c delegate_task]
     result of a: You got a message. near-looker continues as 1.1 in the background; you will get its report.
     result of b: You got a message. far-looker continues as 1.2 in the background; you will get its report.
-    result of c: You got a message. cook still waits for money as 1.3 and begins in the background; you will get its report.
+    result of c: You got a message. cook still waits for money as 1.3. It begins in the background when other work returns enough; you will get its report.
     user: Is it made of cheese?
     agent: I wait for the cook.
     user: <sub-agent-complete id="1.1" agent="near-looker" granted="187.296sat" used="3.2sat">
@@ -166,7 +166,7 @@ fn a_hire_that_waits_for_money_is_not_said_to_continue_in_the_background() {
     Grey.
     </sub-agent-complete>
     agent: It is grey.
-    user: cook no longer waits for money: it works as 1.3; granted 200sat.
+    user: cook has begun as 1.3; granted 200sat; you will get its report.
     user: <sub-agent-complete id="1.3" agent="cook" granted="200sat" used="1.1sat">
     task: Look at it.
 

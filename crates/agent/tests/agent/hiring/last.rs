@@ -97,7 +97,10 @@ fn long_instructions_are_left_out_and_a_long_task_is_cut_so_that_the_newest_text
     let [task, newest, demand] = last.parts.as_slice() else { panic!("{last:?}") };
     assert!(task.starts_with("Look everywhere.") && task.ends_with("[the rest of the task had to be cut]"), "{task}");
     assert!(newest.contains("Report 2. é"), "{newest}");
-    assert!(demand.contains("This is your last reply") && demand.contains("2 reports could not be shown"), "{demand}");
+    assert!(
+        demand.contains("This is your last reply") && demand.contains("2 reports could not be shown in full"),
+        "{demand}"
+    );
     let short = Last::request("Be brief.", TASK, &reports(3, 600), 1000);
     assert_eq!((short.instructions.as_str(), short.parts[0].as_str()), ("Be brief.", TASK));
 }
@@ -111,8 +114,8 @@ fn a_report_counts_as_shown_only_if_it_is_shown_in_whole() {
         let demand = &last.parts[2];
         let left_out = match 4 - whole {
             0 => String::new(),
-            1 => " 1 report could not be shown: say so.".to_owned(),
-            some => format!(" {some} reports could not be shown: say so."),
+            1 => " 1 report could not be shown in full: say so.".to_owned(),
+            some => format!(" {some} reports could not be shown in full: say so."),
         };
         assert!(demand.ends_with(&format!("words.{left_out}")), "{tokens}: {whole} of 4: {demand}");
         seen.push(whole);

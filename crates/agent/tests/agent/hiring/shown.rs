@@ -217,13 +217,13 @@ fn a_status_is_one_short_line_with_the_right_plurals() {
     let hirer = HiringLeft { money: sat(900), heads: Heads(3), depth: 2 };
     assert_eq!(
         status(&Status { hiring: Some(hirer), time: Some(Millis(90_999)), ..alone }),
-        "[status: you have 1234 sat, up to 900 sat of it for hires; 7 turns left, this one included; 3 hires left, \
+        "[status: you have 1234 sat, up to 900 sat for hires; 7 turns left, this one included; 3 hires left, \
          2 levels deep; 90 s left]"
     );
     let last = HiringLeft { money: sat(1), heads: Heads(1), depth: 1 };
     assert_eq!(
         status(&Status { turns: 1, hiring: Some(last), ..alone }),
-        "[status: you have 1234 sat, up to 1 sat of it for hires; 1 turn left, this one included; 1 hire left, 1 level deep]"
+        "[status: you have 1234 sat, up to 1 sat for hires; 1 turn left, this one included; 1 hire left, 1 level deep]"
     );
 }
 

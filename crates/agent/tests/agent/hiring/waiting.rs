@@ -79,7 +79,7 @@ fn a_hire_that_moves_into_the_background_before_it_has_begun_is_not_said_to_work
     assert_eq!(after(&[&queued, &begun(Mode::Blocking), &woke]), works);
     // Once it has begun, the model is told.
     let begins = after(&[&queued, &woke, &begun(Mode::Background)]);
-    assert_eq!(begins, format!("{agent} no longer waits for money: it works as 1.1; granted 1000sat."));
+    assert_eq!(begins, format!("{agent} has begun as 1.1; granted 1000sat; you will get its report."));
 }
 
 /// Lists the hires of a contract with these facts, whose hires wait for this now.

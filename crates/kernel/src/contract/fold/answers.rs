@@ -4,7 +4,7 @@ use super::{Law, Moves, fits, law};
 use crate::ask::{Answer, Ask, Cost, Cut, Matter, Origin, OwnSize, Request, Said, Turn};
 use crate::brief::Brief;
 use crate::contract::state::{AnsweredApproval, FinalText, OwnDraw, Part, Placing};
-use crate::contract::{CONTINUED_MAX, Contract, LOSSES_MAX, NOTICE_BYTES_MAX};
+use crate::contract::{CONTINUATIONS_MAX, Contract, LOSSES_MAX, NOTICE_BYTES_MAX};
 use crate::input::Need;
 use crate::money::{Heads, Msat, Quantity};
 use crate::path::AskId;
@@ -94,7 +94,7 @@ impl Contract {
             return Ok(());
         }
         self.unread = true;
-        // Too few tokens are left for this last request, so it was not sent. A smaller one is made.
+        // A last request that needs more tokens than are left is not sent. A smaller one is made.
         if request.turn == Turn::Last && charge == Msat::ZERO && self.exceeds_tokens_left(request.tokens) {
             self.request = None;
         }
@@ -126,12 +126,14 @@ impl Contract {
         self.losses = 0;
         self.newest_text = said.words.unwrap_or(self.newest_text);
         self.free_before = self.purse.available();
-        // The parts of one reply are one turn. A last reply is a reply of its own; without words, the part is what there is.
-        let part = if last { None } else { self.part.take() };
-        self.part = self.part.take().filter(|_| said.words.is_none());
-        self.turns += u32::from(part.is_none());
-        let before = part.as_ref().map_or(OwnSize::default(), |part| part.text.size);
-        let size = if part.is_some() { before.joined(said.size) } else { said.size };
+        // A last reply does not continue the cut reply before it. If it has no words, the text so far is kept.
+        let before = if last { None } else { self.part.take() };
+        if said.words.is_some() {
+            self.part = None;
+        }
+        // The parts of one reply are one turn.
+        self.turns += u32::from(before.is_none());
+        let size = before.as_ref().map_or(said.size, |part| part.text.size.joined(said.size));
         let length = if size.tokens > 0 { size.tokens } else { size.bytes.min(self.brief.tariff.max_tokens) };
         self.longest_reply = self.longest_reply.max(length);
         let final_words = said.words.filter(|_| said.calls == 0 || last);
@@ -143,9 +145,9 @@ impl Contract {
             cut: cut.is_some(),
             size,
         });
-        let continued = part.map_or(0, |part| part.continued + 1);
+        let continued = before.map_or(0, |part| part.continued + 1);
         if let (Some(text), Some(Cut::MaxTokens), false) = (text, cut, last)
-            && continued < CONTINUED_MAX
+            && continued < CONTINUATIONS_MAX
         {
             self.part = Some(Box::new(Part { text, continued }));
             self.unread = true;
@@ -164,9 +166,10 @@ impl Contract {
 
     /// Notes that a hire has reported or was refused: nothing waits for it any more.
     pub(super) fn fold_no_longer_awaited(&mut self, ordinal: u32) {
-        for wait in self.waits.iter_mut().filter(|wait| wait.on.contains(&ordinal)) {
-            wait.on.retain(|hire| *hire != ordinal);
-            wait.ready |= wait.need == Need::Any || wait.on.is_empty();
+        for wait in &mut self.waits {
+            if wait.on.remove(&ordinal) {
+                wait.ready |= wait.need == Need::Any || wait.on.is_empty();
+            }
         }
     }
 
