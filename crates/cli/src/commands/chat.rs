@@ -20,7 +20,7 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     };
     let mut signals = Signals::listen()?;
     let (id, undertaking) = prepared.undertaking(words).open().with_session();
-    let running = start(&prepared.hall, &id, undertaking.start(), &mut signals).await?;
+    let running = start(&prepared.hall, &id, Box::pin(undertaking.start()), &mut signals).await?;
     let Some(running) = running else {
         return Ok(stopped_early(&prepared.hall, &id, watch.output.output).await);
     };

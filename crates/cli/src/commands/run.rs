@@ -36,7 +36,7 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
     let prepared = Prepared::new(world, args.work, args.tasks.as_deref()).await?;
     let mut signals = Signals::listen()?;
     let (id, undertaking) = prepared.undertaking(task).with_session();
-    let running = start(&prepared.hall, &id, undertaking.start(), &mut signals).await?;
+    let running = start(&prepared.hall, &id, Box::pin(undertaking.start()), &mut signals).await?;
     let Some(running) = running else {
         return Ok(stopped_early(&prepared.hall, &id, watch.output.output).await);
     };
@@ -62,7 +62,7 @@ async fn resume_session(world: &World, args: ResumeArgs, id: &SessionId) -> Resu
     let hall = builder.build()?;
     let mut signals = Signals::listen()?;
     let before = hall.journal().facts(id, 1).await?;
-    let Some(running) = start(&hall, id, hall.resume(id), &mut signals).await? else {
+    let Some(running) = start(&hall, id, Box::pin(hall.resume(id)), &mut signals).await? else {
         return Ok(stopped_early(&hall, id, args.watch.output.output).await);
     };
     note(&format!("session {} continues, with {}", running.id(), Money::of_work(&running).name()));

@@ -28,8 +28,8 @@ async fn stop_ends_a_session_whose_settings_have_another_form() {
     ] {
         let why = refused.unwrap_err();
         assert!(matches!(&why, HallError::OtherForm { found: 99, session } if *session == id), "{why}");
-        let line = why.to_string();
-        assert!(line.starts_with("session newer-newt has settings of form 99, but") && !line.contains('\n'), "{line}");
+        let told = why.to_string();
+        assert!(told.starts_with("session newer-newt has settings of form 99, but") && !told.contains('\n'), "{told}");
     }
     assert_eq!(hall.journal().head(&id).await.unwrap(), head, "nothing was stored");
 
