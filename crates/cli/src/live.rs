@@ -1,6 +1,7 @@
 //! Turns a session's facts into lines while they happen: a line per hire and per report, a line per problem, and a status line.
 //! With `-v`, also a line per ask and per answer.
 
+mod name;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,13 +20,11 @@ use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
 use crate::screen::{self, Level, cut, width};
 
+pub(crate) use self::name::name;
 pub(crate) use self::words::{HowEnded, ending};
 
 /// The most of a text that a line shows, in characters.
 const SHOWN_CHARS_MAX: usize = 100;
-
-/// The most of a label that is shown, in columns.
-const LABEL_COLUMNS_MAX: usize = 40;
 
 /// The least room that a task is shown in, in columns.
 const TASK_COLUMNS_MIN: usize = 12;
@@ -569,34 +568,5 @@ impl Live {
 
     fn name(&self, contract: &Path) -> &str {
         self.known.get(contract).map_or("agent", |known| known.name.as_str())
-    }
-}
-
-/// Returns a contract's name: the label that its hirer gave it, if that can be read, or else its agent's name.
-pub(crate) async fn name(hall: &Hall, brief: &Brief) -> String {
-    let label = match &brief.label {
-        Some(label) => hall.journal().text(label.hash).await.ok().flatten(),
-        None => None,
-    };
-    let label = label.map(|bytes| label_in_a_line(&String::from_utf8_lossy(&bytes))).filter(|label| !label.is_empty());
-    label.unwrap_or_else(|| brief.agent.to_string())
-}
-
-fn label_in_a_line(label: &str) -> String {
-    // More characters than columns, because some characters take no column.
-    let label = tame(label, 20 * LABEL_COLUMNS_MAX);
-    cut(&label.split_whitespace().collect::<Vec<_>>().join(" "), LABEL_COLUMNS_MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::label_in_a_line;
-
-    #[test]
-    fn a_label_is_one_short_line_whatever_is_in_it() {
-        assert_eq!(label_in_a_line(" fares\n to\tRome "), "fares to Rome");
-        assert_eq!(label_in_a_line("\u{1b}[31mred\u{1b}]0;x\u{7}\u{202e}"), "[31mred ]0;x");
-        assert_eq!(label_in_a_line("--yes"), "--yes");
-        assert_eq!(label_in_a_line(&"x".repeat(10_000)), format!("{}…", "x".repeat(39)));
     }
 }
