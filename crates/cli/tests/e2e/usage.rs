@@ -160,6 +160,7 @@ fn a_resume_does_not_tell_it_again_and_the_bill_does() {
         let running = house.start(&CREW);
         let id = running.session();
         until_asked(&house, "ada", 1);
+        running.showed("charged by size\n");
         assert_eq!(told(&running.kill()).len(), 1, "the first process told it");
         let ended = house.guildhall(&["resume", &id]).expect(0);
         let [bill] = told(&ended)[..] else { panic!("{wire:?}: {ended:?}") };
