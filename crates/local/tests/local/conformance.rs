@@ -43,9 +43,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, cr
     });
     let engine = SessionEngine::open(journal.clone(), lease, find_env, Overruns::Allow, None).await.unwrap();
     let owner = engine.clone();
-    stage.connect(Arc::new(move |to, command, what, texts| {
-        owner.tell(to, command, what, texts);
-    }));
+    stage.connect(Arc::new(move |to, command, what, texts| owner.tell(to, command, what, texts)));
     let ended = tokio::select! {
         report = engine.run(Arc::clone(&script.brief), script.texts.clone()) => {
             assert_eq!(report.unwrap().outcome, script.outcome, "{}", script.name);
@@ -54,7 +52,7 @@ async fn process(dir: &FilePath, script: &Script, stage: &Arc<ScriptedWorld>, cr
         () = watch(&journal, stage, crash) => false,
     };
     // The stage drops its engine, and with it the lease of the session.
-    stage.connect(Arc::new(|_, _, _, _| {}));
+    stage.connect(Arc::new(|_, _, _, _| true));
     drop(engine);
     journal.close().await;
     ended

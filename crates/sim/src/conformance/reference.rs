@@ -29,6 +29,7 @@ pub fn reference(script: &Script, world: &Arc<ScriptedWorld>) -> Vec<Stored> {
     world.connect(Arc::new(move |to, command, what, texts| {
         let input = Input::Stimulus { from: Sender::Owner { command }, what };
         lock(&inbox).post(to, Delivery { arrival: Arrival { input, texts }, sender_ask: None });
+        true
     }));
     hall.state().store_texts(&script.texts);
     hall.state().hired.push((Arc::clone(&script.brief), None));

@@ -19,8 +19,9 @@ use crate::scenario::sat;
 /// A report of fewer tokens than a sixteenth of the bytes can't be right.
 const BYTES_PER_TOKEN_MAX: u64 = 16;
 
-/// Sends a command of the owner to a contract: the contract, the number of the command, the stimulus, and its texts.
-pub type SendStimulus = Arc<dyn Fn(&Path, u64, Stimulus, Vec<Text>) + Send + Sync>;
+/// Sends a command of the owner to a contract: the contract, the number of the command, the stimulus, and its texts. Returns
+/// whether the contract runs: after a crash, it may not have begun again.
+pub type SendStimulus = Arc<dyn Fn(&Path, u64, Stimulus, Vec<Text>) -> bool + Send + Sync>;
 
 /// The world of one run of a script.
 pub struct ScriptedWorld {
@@ -104,15 +105,29 @@ impl ScriptedWorld {
         for before in &line.after {
             self.happened(before).await;
         }
-        let tell = self.state().tell.clone();
-        for Instruction { to, command, what, texts } in &line.tells {
-            let tell = tell.as_ref().expect("the engine has called `connect`");
-            tell(to.as_ref().unwrap_or(&key.contract), *command, what.clone(), texts.clone());
+        for instruction in &line.tells {
+            self.instruct(instruction, &key.contract).await;
         }
         if let Some(event) = line.until {
             self.happened(event).await;
         }
         line.response.clone()
+    }
+
+    /// Sends a command of the owner, if the contract has not heard the command before a crash.
+    async fn instruct(&self, instruction: &Instruction, asker: &Path) {
+        let Instruction { to, command, what, texts } = instruction;
+        let to = to.as_ref().unwrap_or(asker);
+        let heard = format!("{to} heard {command}");
+        poll_fn(|context| {
+            let tell = self.state().tell.clone().expect("the engine has called `connect`");
+            if self.state().happened.contains(&heard) || tell(to, *command, what.clone(), texts.clone()) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 
     async fn happened(&self, key: &str) {

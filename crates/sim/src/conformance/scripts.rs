@@ -148,8 +148,9 @@ fn hiring() -> Vec<Script> {
             .line("1#5", says("Little, says who I hired.")),
         Script::new("a cancel is passed on to a hire", 1000, Outcome::Cancelled)
             .line("1#1", looks(&["a"]).instruction(1, hires("Look at the near side.")))
-            .line("1.1#1", looks(&["b"]).after("1#1"))
-            .line("1.1#2", Response::Nothing)
-            .line("1#3", Response::Nothing.instruction(2, cancels()).after("1.1#1")),
+            .line("1#3", sees("grey"))
+            .line("1#4", says("I wait."))
+            .line("1.1#1", looks(&["b"]).after("1#4"))
+            .line("1.1#2", Response::Nothing.instructs("1", 2, cancels())),
     ]
 }

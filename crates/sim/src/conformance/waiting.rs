@@ -150,7 +150,7 @@ fn detaching() -> Vec<Script> {
     vec![
         boss("a message moves a hire that waits for money into the background", TWO_HIRES)
             .line("1#1", three())
-            .line("1.1#1", looks(&["x"]).instructs("1", 1, tells("Is it made of cheese?")))
+            .line("1.1#1", looks(&["x"]).instructs("1", 1, tells("Is it made of cheese?")).until("1 heard 1"))
             .line("1#4", says("I wait for the cook."))
             .line("1.1#2", sees("grey").after("1#4"))
             .line("1.1#3", says("Grey."))
