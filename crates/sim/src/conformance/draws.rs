@@ -12,7 +12,7 @@ use crate::scenario::sat;
 
 /// Returns the scripts about draws.
 pub(crate) fn drawing() -> Vec<Script> {
-    [granting(), refusing(), ending(), others()].concat()
+    [granting(), climbing(), refusing(), ending(), others()].concat()
 }
 
 /// Pays for two hires of about 35 sat each: one turn with a long reply, and the severance.
@@ -88,10 +88,50 @@ fn granting() -> Vec<Script> {
                 ],
             )
             .shows("1.1", &["draws 3 sat", "the draw is met", "closed: Done"]),
-        boss("a draw climbs two levels", 195)
-            .team(lead())
-            .team_of("near-looker", team_of("near-looker", &["cook"], DelegateTask, Offered))
-            .with(|brief| brief.grant.depth = 2)
+        alone("a draw is met by a top-up of a person")
+            .line("1#3", sees("stars").instruction(1, tops_up("1.1", 10)).after("1.1#3 heard").until("1#4"))
+            .line("1.1#4", says("Grey.").after("1#3"))
+            .line("1#5", says("It is grey."))
+            .shows(
+                "1",
+                &[
+                    "1.1 begins",
+                    "1.1 draws",
+                    "the owner sends a top-up",
+                    "1.1 gets a top-up",
+                    "1.1 reports: Done",
+                    "closed: Done",
+                ],
+            )
+            .shows("1.1", &["draws 3 sat", "1 sends a top-up", "the draw is met", "closed: Done"]),
+        alone("a top-up of the hirer serves a draw")
+            .line("1#3", sees("stars").instruction(1, tops_up("1", 10)).after("1.1#3 heard").until("1#4"))
+            .line("1.1#4", says("Grey.").after("1#3"))
+            .line("1#5", says("It is grey."))
+            .shows(
+                "1",
+                &[
+                    "1.1 begins",
+                    "1.1 draws",
+                    "the owner sends a top-up",
+                    "1.1 gets what it draws",
+                    "1.1 reports: Done",
+                    "closed: Done",
+                ],
+            )
+            .shows("1.1", &["draws 3 sat", "the draw is met", "closed: Done"]),
+    ]
+}
+
+/// A boss whose near-looker may hire the cook.
+fn leading(name: &'static str, money: u64) -> Script {
+    let below = team_of("near-looker", &["cook"], DelegateTask, Offered);
+    boss(name, money).team(lead()).team_of("near-looker", below)
+}
+
+fn climbing() -> Vec<Script> {
+    vec![
+        leading("a draw climbs two levels", 190)
             .line(
                 "1#1",
                 calls(&[
@@ -125,46 +165,74 @@ fn granting() -> Vec<Script> {
                 &[
                     "1.1.1 begins",
                     "1.1.1 draws",
-                    "draws 0 sat",
+                    "draws 3 sat",
                     "the draw is met",
                     "1.1.1 gets what it draws",
                     "1.1.1 reports: Done",
                     "closed: Done",
                 ],
             )
-            .shows("1.1.1", &["draws 0 sat", "the draw is met", "closed: Done"]),
-        alone("a draw is met by a top-up of a person")
-            .line("1#3", sees("stars").instruction(1, tops_up("1.1", 10)).after("1.1#3 heard").until("1#4"))
-            .line("1.1#4", says("Grey.").after("1#3"))
-            .line("1#5", says("It is grey."))
+            .shows("1.1.1", &["draws 3 sat", "the draw is met", "closed: Done"]),
+        leading("a draw that is refused is refused to the hire that it was made for", 112)
+            .line("1#1", calls(&[("a", "delegate_task", task("near-looker", 150))]))
+            .line("1.1#1", calls(&[("c", "delegate_task", task("cook", 100))]))
+            .line("1.1.1#1", long())
+            .line("1.1.1#2", sees("dust"))
+            .line("1.1.1#3", long())
+            .line("1.1.1#4", sees("more dust"))
+            .line("1.1.1#6", says("Dust, so far.").after("1#3").after("1.1#4"))
+            .line("1.1#5", says("It is dust."))
+            .line("1#4", says("Dust."))
+            .shows("1", &["1.1 begins", "1.1 draws", "the draw of 1.1 is refused", "1.1 reports: Done", "closed: Done"])
             .shows(
-                "1",
+                "1.1",
                 &[
-                    "1.1 begins",
-                    "1.1 draws",
-                    "the owner sends a top-up",
-                    "1.1 gets a top-up",
-                    "1.1 reports: Done",
+                    "1.1.1 begins",
+                    "1.1.1 draws",
+                    "draws 1 sat",
+                    "the draw is not met",
+                    "the draw of 1.1.1 is refused",
+                    "1.1.1 reports: Purse",
                     "closed: Done",
                 ],
             )
-            .shows("1.1", &["draws 3 sat", "1 sends a top-up", "the draw is met", "closed: Done"]),
-        alone("a top-up of the hirer serves a draw")
-            .line("1#3", sees("stars").instruction(1, tops_up("1", 10)).after("1.1#3 heard").until("1#4"))
-            .line("1.1#4", says("Grey.").after("1#3"))
-            .line("1#5", says("It is grey."))
+            .shows("1.1.1", &["draws 1 sat", "the draw is not met", "last request", "closed: Purse"]),
+        leading("a hirer draws for a hire that waits for money", 125)
+            .line(
+                "1#1",
+                calls(&[
+                    ("a", "delegate_task", task("near-looker", 100)),
+                    ("b", "delegate_task", task("far-looker", 100)),
+                ]),
+            )
+            .line("1.1#1", calls(&[("c", "delegate_task", task("cook", 100))]))
+            .line("1.2#1", says("Grey.").after("1.1#2 heard"))
+            .line("1.1.1#1", says("It tastes of dust.").after("1#4"))
+            .line("1.1#4", says("It is dust."))
+            .line("1#5", says("Grey dust."))
             .shows(
                 "1",
                 &[
                     "1.1 begins",
+                    "1.2 begins",
                     "1.1 draws",
-                    "the owner sends a top-up",
+                    "1.2 reports: Done",
                     "1.1 gets what it draws",
                     "1.1 reports: Done",
                     "closed: Done",
                 ],
             )
-            .shows("1.1", &["draws 3 sat", "the draw is met", "closed: Done"]),
+            .shows(
+                "1.1",
+                &[
+                    "1.1.1 waits",
+                    "draws 17 sat",
+                    "the draw is met",
+                    "1.1.1 begins",
+                    "1.1.1 reports: Done",
+                    "closed: Done",
+                ],
+            ),
     ]
 }
 
