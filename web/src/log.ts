@@ -144,10 +144,11 @@ export class SessionLog {
         this.#activities.delete(contract);
         return;
       case 'refused':
-        if (fact.agent !== null) this.#refuse(contract, index, fact.agent, fact.why);
+        if (fact.agent !== null) this.#refuse(contract, index, fact.agent, fact.ordinal, fact.why);
         return;
       case 'heard':
-        if (fact.from === 'owner') this.#mark(index, 'order', contract, `told: ${fact.stimulus.kind.replace('_', ' ')}`);
+        if (fact.stimulus.kind === 'out_of_tokens') this.#mark(index, 'failure', contract, 'out of tokens');
+        else if (fact.from === 'owner') this.#mark(index, 'order', contract, `told: ${fact.stimulus.kind.replaceAll('_', ' ')}`);
         return;
       case 'closed': {
         this.#activities.delete(contract);
@@ -177,10 +178,12 @@ export class SessionLog {
     this.#mark(index, 'unknown', null, `unknown fact: ${firstWords(event.fact.name)}`);
   }
 
-  #refuse(hirer: Path, index: number, agent: string, reason: Refusal): void {
+  /** A hire that had waited for money keeps its path. */
+  #refuse(hirer: Path, index: number, agent: string, ordinal: number | null, reason: Refusal): void {
     const known = this.#refused.get(hirer) ?? [];
     const why = refusalWords(reason);
-    this.#refused.set(hirer, [...known, { id: `${hirer}!${known.length + 1}`, hirer, index, agent, why }]);
+    const id = ordinal === null ? `${hirer}!${known.length + 1}` : `${hirer}.${ordinal}`;
+    this.#refused.set(hirer, [...known, { id, hirer, index, agent, why }]);
     this.#mark(index, 'refusal', hirer, `${isolated(agent)}: refused: ${why}`);
   }
 
