@@ -12,7 +12,7 @@ use crate::scenario::sat;
 
 /// Returns the scripts about draws.
 pub(crate) fn drawing() -> Vec<Script> {
-    [granting(), climbing(), refusing(), ending(), others()].concat()
+    [granting(), climbing(), climbing_for_hires(), refusing(), ending(), others()].concat()
 }
 
 /// Pays for two hires of about 35 sat each: one turn with a long reply, and the severance.
@@ -173,6 +173,11 @@ fn climbing() -> Vec<Script> {
                 ],
             )
             .shows("1.1.1", &["draws 3 sat", "the draw is met", "closed: Done"]),
+    ]
+}
+
+fn climbing_for_hires() -> Vec<Script> {
+    vec![
         leading("a draw that is refused is refused to the hire that it was made for", 112)
             .line("1#1", calls(&[("a", "delegate_task", task("near-looker", 150))]))
             .line("1.1#1", calls(&[("c", "delegate_task", task("cook", 100))]))

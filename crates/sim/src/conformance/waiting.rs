@@ -13,7 +13,7 @@ use super::teams::team;
 
 /// Returns the scripts about hires that wait for money.
 pub(crate) fn waiting() -> Vec<Script> {
-    [beginning(), detaching(), refusing(), steering()].concat()
+    [beginning(), topping_up_and_forking(), detaching(), refusing(), steering()].concat()
 }
 
 /// Pays for two hires, and not for a third. A hire without a budget needs 16 turns of about 10.5 sat and its severance of 20 sat.
@@ -56,12 +56,6 @@ fn three_in_background() -> Response {
 
 fn beginning() -> Vec<Script> {
     let hire_and_look = calls(&[("a", "delegate_task", task("cook")), ("x", "look", json!({"at": "x"}))]);
-    let three_and_look = calls(&[
-        ("a", "delegate_task", task("near-looker")),
-        ("b", "delegate_task", task("far-looker")),
-        ("c", "delegate_task", task("cook")),
-        ("x", "look", json!({"at": "x"})),
-    ]);
     vec![
         boss("a hire that waits for money begins after the report of another hire", TWO_HIRES)
             .line("1#1", three())
@@ -96,6 +90,17 @@ fn beginning() -> Vec<Script> {
             .line("1.1#1", says("Dust."))
             .line("1#4", says("Grey dust."))
             .shows("1", &["1.1 waits", "1.1 begins", "1.1 reports: Done", "closed: Done"]),
+    ]
+}
+
+fn topping_up_and_forking() -> Vec<Script> {
+    let three_and_look = calls(&[
+        ("a", "delegate_task", task("near-looker")),
+        ("b", "delegate_task", task("far-looker")),
+        ("c", "delegate_task", task("cook")),
+        ("x", "look", json!({"at": "x"})),
+    ]);
+    vec![
         boss("a hire that waits for money begins after a top-up of a person", TWO_HIRES)
             .line("1#1", three_and_look)
             .line("1#4", sees("grey").instruction(1, tops_up("1", 200)))
