@@ -55,6 +55,11 @@ fn warn_of_short_time(time: Duration) {
 }
 
 impl Prepared {
+    /// Returns the session that the work continues or belongs to, if it exists already.
+    pub(crate) fn session(&self) -> Option<&SessionId> {
+        self.after.as_ref().or(self.within.as_ref())
+    }
+
     /// Finds the agents and the model, prints the highest cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
         let after = match &args.after {

@@ -174,7 +174,9 @@ impl UsageWarnings {
 
 #[cfg(test)]
 mod tests {
-    use guildhall_kernel::{Answer, AskId, ImplausibleUsage, OwnSize, Path, Said, TextKind, TextRef, Tokens};
+    use guildhall_kernel::{
+        Answer, AskId, ImplausibleUsage, OwnSize, Path, Request, Said, TextKind, TextRef, Tokens, Turn,
+    };
     use guildhall_local::hash_text;
 
     use super::{UsageWarning, UsageWarnings};
@@ -214,7 +216,9 @@ mod tests {
         let mut told = Vec::new();
         for (ask, answer) in [&too_few, &above, &too_few, &above].into_iter().enumerate() {
             let ask = AskId(u32::try_from(ask).unwrap());
-            warnings.held.insert((root.clone(), ask), 800);
+            let request =
+                Request { upto: 1, hears: Vec::new(), tokens: 800, max_tokens: 9, turn: Turn::Next, cut: false };
+            warnings.requests.insert((root.clone(), ask), request);
             told.extend(warnings.answered(&root, ask, answer).map(|warning| warning.to_string()));
         }
         assert_eq!(

@@ -1,8 +1,9 @@
 //! `chat`: a conversation with an agent. Its hires keep working between the person's messages.
 
-use crate::args::ChatArgs;
+use crate::args::{ChatArgs, Output};
 use crate::commands::run::{note_transcripts, start, stopped_early};
 use crate::exit::{Exit, Failure};
+use crate::failed;
 use crate::prepare::Prepared;
 use crate::print::{WARN, note, say, say_in, tame};
 use crate::talk::{Command, HELP, Lines, Talk, Typed};
@@ -15,7 +16,13 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     let prepared = Prepared::new(world, args.work, None).await?;
     let mut lines = Lines::read(&world.paths.history)?;
     let Some(words) = first(&mut lines).await? else {
-        note("no message was sent, and nothing was spent");
+        const UNSENT: &str = "no message was sent, and nothing was spent";
+        note(UNSENT);
+        match (watch.output.output, prepared.session()) {
+            (Output::Text, _) => {}
+            (Output::Json, Some(id)) => failed::print_session(&prepared.hall, id, UNSENT, Exit::Done).await,
+            (Output::Json, None) => failed::print_alone(UNSENT, Exit::Done),
+        }
         return Ok(Exit::Done);
     };
     let mut signals = Signals::listen()?;
