@@ -42,6 +42,7 @@ pub(crate) struct Line {
     /// What must have happened before: `1.1#2` was answered, the stimulus of `1.1#2` was heard (`1.1#2 heard`), or contract `1` has
     /// heard command 2 of the owner (`1 heard 2`).
     pub(crate) after: Vec<&'static str>,
+    /// The owner's commands, which are sent then.
     pub(crate) tells: Vec<Instruction>,
     /// What must have happened between the commands and the response.
     pub(crate) until: Option<&'static str>,
