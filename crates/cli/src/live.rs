@@ -20,7 +20,7 @@ use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
 use crate::screen::{self, Level, cut, width};
 
-pub(crate) use self::name::name;
+pub(crate) use self::name::{name, name_of};
 pub(crate) use self::words::{HowEnded, ending};
 
 /// The most of a text that a line shows, in characters.

@@ -118,8 +118,8 @@ pub use treasury::{
     RefundQuote, Resolution, TreasuryLimits, WalletError, WalletView,
 };
 pub use tree::{
-    AccountKind, Amounts, ContractState, RootState, StartContext, Tree, TreeAccount, TreeContract, TreeReport,
-    TreeRoot, Waits,
+    AccountKind, Amounts, ContractState, QueuedHire, RootState, StartContext, Tree, TreeAccount, TreeContract,
+    TreeReport, TreeRoot, Waits,
 };
 pub use undertaking::{DEPTH_MAX, HEADS_MAX, TURNS_MAX, Undertaking};
 pub use usage_warnings::{InputAboveHold, UsageWarning, UsageWarnings};

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use crate::hall::{Hall, HallError};
 
 pub use account::{AccountKind, RootState, TreeAccount, TreeRoot};
-pub use contract::{Amounts, ContractState, StartContext, TreeContract, TreeReport, Waits};
+pub use contract::{Amounts, ContractState, QueuedHire, StartContext, TreeContract, TreeReport, Waits};
 
 /// How many events are read in one query.
 const EVENTS_PER_PAGE: u32 = 4096;

@@ -108,6 +108,8 @@ pub(crate) async fn stopped_early(hall: &Hall, id: &SessionId, output: Output) -
             failed::print_alone(&why, Exit::Interrupted);
         }
     }
+    // The last handle would wait for the journal's thread, which a disk that is stuck can stop. Nothing has to be stored any more.
+    std::mem::forget(hall.clone());
     Exit::Interrupted
 }
 

@@ -1,11 +1,11 @@
 //! `show`: prints one session, or one contract of it, from the stored facts. All output goes to stdout.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall::kernel::{Brief, Fact, Msat, Path, PaymentHash, Report, SessionKind, Stored};
+use guildhall::kernel::{AgentName, Brief, Fact, Msat, Path, PaymentHash, Report, SessionKind, Stored};
 use guildhall::local::SessionId;
-use guildhall::{Bill, DatedRate, Hall, Tasks, View};
+use guildhall::{Bill, DatedRate, Hall, QueuedHire, Tasks, Tree, View, Waits};
 use serde_json::{Value, json};
 
 use crate::amount::{Money, both, sats};
@@ -18,7 +18,7 @@ use crate::commands::out_json;
 use crate::commands::run::here;
 use crate::commands::stop::late;
 use crate::exit::{Exit, Failure};
-use crate::live::{HowEnded, Live, name};
+use crate::live::{HowEnded, Live, name, name_of};
 use crate::print::{out, out_answer, out_wrapped, tame, tame_lines, warn};
 use crate::screen::stdout_columns;
 use crate::world::World;
@@ -51,9 +51,10 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
         Output::Json => out_json(&json!({
             "session": view.row.id,
             "contract": shown.path,
-            "agent": shown.brief.map(|brief| &brief.agent),
+            "agent": shown.agent,
             "name": shown.names.get(&shown.path),
             "state": shown.state,
+            "waits_for_money": shown.waits_for_money,
             "project": view.row.project,
             "money": Money::from(&view.kind).in_a_word(),
             "unpaid_invoices": payments.unpaid.iter().map(Unpaid::json).collect::<Vec<_>>(),
@@ -94,46 +95,52 @@ struct Payments {
 }
 
 /// The contract that is shown: one that was named, or the newest root.
-struct Shown<'a> {
+struct Shown {
     path: Path,
     /// Whether a contract was named. Otherwise the whole session is shown.
     is_named: bool,
-    brief: Option<&'a Brief>,
+    /// Its agent, unless it has not begun and does not wait either.
+    agent: Option<AgentName>,
+    /// What it was granted when it began.
+    granted: Option<Msat>,
     state: String,
     /// The whole task.
     task: String,
     /// Its report.
     text: Option<String>,
-    /// The names of all contracts.
+    /// The names of all contracts, and of hires that have not begun.
     names: BTreeMap<Path, String>,
+    /// Who waits for money: hires that have not begun, and contracts that have asked their hirers for more.
+    waits_for_money: BTreeSet<Path>,
 }
 
-impl<'a> Shown<'a> {
-    async fn find(hall: &Hall, view: &View, all: &'a [Stored], wanted: Option<&Path>) -> Result<Shown<'a>, Failure> {
+impl Shown {
+    async fn find(hall: &Hall, view: &View, all: &[Stored], wanted: Option<&Path>) -> Result<Shown, Failure> {
         let newest = || view.request.as_ref().map_or_else(|| Path::root(1), |request| request.root.clone());
         let path = wanted.cloned().unwrap_or_else(newest);
-        let opened = |stored: &'a Stored| {
-            let Fact::Opened(brief) = &stored.fact else { return None };
-            Some((&stored.contract, brief.as_ref()))
-        };
         let mut names = BTreeMap::new();
         for (contract, brief) in all.iter().filter_map(opened) {
             names.insert(contract.clone(), name(hall, brief).await);
         }
         let brief = all.iter().filter_map(opened).find(|(contract, _)| **contract == path).map(|(_, brief)| brief);
-        if wanted.is_some() && brief.is_none() {
+        let (waits_for_money, queued) = waits_for_money(all);
+        for hire in queued.values() {
+            names.insert(hire.path.clone(), name_of(hall, hire.label.as_ref(), &hire.agent).await);
+        }
+        let queued = queued.get(&path);
+        if wanted.is_some() && brief.is_none() && queued.is_none() {
             return Err(no_contract(&view.row.id, &path, &names));
         }
-        let report =
-            |stored: &'a Stored| if let Fact::Closed(report) = &stored.fact { Some(report.as_ref()) } else { None };
         let closed = all.iter().filter(|stored| stored.contract == path).find_map(report);
-        let task = match brief {
-            Some(brief) => stored(hall, brief.task.hash).await.unwrap_or_else(|| view.row.label.clone()),
+        let task = match brief.map(|brief| brief.task).or(queued.map(|hire| hire.task)) {
+            Some(task) => stored(hall, task.hash).await.unwrap_or_else(|| view.row.label.clone()),
             None => view.row.label.clone(),
         };
         let task = Tasks::read(&task).map_or(task, |tasks| tasks.label());
         let (state, text) = match (wanted, closed) {
             (None, _) => (state(view), view.text.clone()),
+            (Some(_), None) if queued.is_some() => ("waits for money and has not started".to_owned(), None),
+            (Some(_), None) if waits_for_money.contains(&path) => ("waits for money".to_owned(), None),
             (Some(_), None) => ("not ended".to_owned(), None),
             // A contract that ended before it wrote anything has its task in place of a report.
             (Some(_), Some(report)) if brief.is_some_and(|brief| brief.task == report.text.text()) => {
@@ -141,7 +148,9 @@ impl<'a> Shown<'a> {
             }
             (Some(_), Some(report)) => (ended(report), stored(hall, report.text.text().hash).await),
         };
-        Ok(Shown { is_named: wanted.is_some(), path, brief, state, task, text, names })
+        let agent = brief.map(|brief| &brief.agent).or(queued.map(|hire| &hire.agent)).cloned();
+        let granted = brief.map(|brief| brief.grant.money);
+        Ok(Shown { is_named: wanted.is_some(), path, agent, granted, state, task, text, names, waits_for_money })
     }
 
     /// Whether a contract is shown: it is the named contract or below it, or the whole session is shown.
@@ -155,6 +164,29 @@ impl<'a> Shown<'a> {
         }
         false
     }
+}
+
+fn opened(stored: &Stored) -> Option<(&Path, &Brief)> {
+    let Fact::Opened(brief) = &stored.fact else { return None };
+    Some((&stored.contract, brief.as_ref()))
+}
+
+fn report(stored: &Stored) -> Option<&Report> {
+    let Fact::Closed(report) = &stored.fact else { return None };
+    Some(report.as_ref())
+}
+
+/// Returns who waits for money, and of these the hires that have not begun.
+fn waits_for_money(all: &[Stored]) -> (BTreeSet<Path>, BTreeMap<Path, QueuedHire>) {
+    let mut tree = Tree::default();
+    for stored in all {
+        tree.apply_fact(stored);
+    }
+    let draws = tree.contracts.iter().filter(|(_, contract)| contract.waits_for().any(|wait| *wait == Waits::Money));
+    let draws = draws.map(|(path, _)| path.clone());
+    let queued = tree.contracts.values().flat_map(|contract| contract.queued.values());
+    let queued: BTreeMap<Path, QueuedHire> = queued.map(|hire| (hire.path.clone(), hire.clone())).collect();
+    (draws.chain(queued.keys().cloned()).collect(), queued)
 }
 
 fn ended(report: &Report) -> String {
@@ -175,17 +207,20 @@ fn no_contract(id: &SessionId, path: &Path, names: &BTreeMap<Path, String>) -> F
 
 fn text(
     view: &View,
-    shown: &Shown<'_>,
+    shown: &Shown,
     payments: &Payments,
     unreadable: &[String],
     sheet: Option<&Sheet<'_>>,
 ) -> Result<(), Failure> {
     let row = &view.row;
-    if let Some(brief) = shown.brief.filter(|_| shown.is_named) {
+    if let Some(agent) = shown.agent.as_ref().filter(|_| shown.is_named) {
         let called = shown.names.get(&shown.path).map(String::as_str).unwrap_or_default();
         out_wrapped(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
-        out_wrapped(&format!("agent    {}", brief.agent))?;
-        out_wrapped(&format!("granted  {}, {}", sats(brief.grant.money), Money::from(&view.kind).name()))?;
+        out_wrapped(&format!("agent    {agent}"))?;
+        // The bill has all that came later, too.
+        if let Some(granted) = sheet.map(|sheet| sheet.granted).or(shown.granted) {
+            out_wrapped(&format!("granted  {}, {}", sats(granted), Money::from(&view.kind).name()))?;
+        }
     } else {
         out_wrapped(&format!("{}  {}", row.id, shown.state))?;
     }
@@ -208,6 +243,9 @@ fn text(
     for line in sheet.map(|sheet| sheet.lines(Extent::Whole, stdout_columns())).unwrap_or_default() {
         out_wrapped(&line)?;
     }
+    if let Some(line) = waiting(shown) {
+        out_wrapped(&line)?;
+    }
     if shown.is_named {
         return Ok(());
     }
@@ -218,6 +256,17 @@ fn text(
         out_wrapped(&late(&row.id, &root.path, &both(view.late, &root.setup.staffing.rate)))?;
     }
     Ok(())
+}
+
+/// Names those who wait for money, except for the shown contract, whose state says so.
+fn waiting(shown: &Shown) -> Option<String> {
+    let of = |path: &&Path| shown.includes(path) && **path != shown.path;
+    let waiting: Vec<&Path> = shown.waits_for_money.iter().filter(of).collect();
+    let name = |path: &&Path| format!("{path} {}", shown.names.get(path).map(String::as_str).unwrap_or_default());
+    let named: Vec<String> = waiting.iter().take(NAMED_MAX).map(name).collect();
+    let more = waiting.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("waiting for money: {}{more}", named.join(", ")))
 }
 
 /// Prints the kind of money that a session has, and what is on its way in and out.
@@ -270,7 +319,7 @@ pub(crate) fn whole_sheet<'a>(view: &'a View, current: &'a DatedRate) -> Option<
 }
 
 /// The bill of the shown contracts. If the settings can't be read, the models are unknown, and dollars use the current rate.
-fn sheet<'a>(view: &'a View, shown: &Shown<'_>, current: &'a DatedRate) -> Option<Sheet<'a>> {
+fn sheet<'a>(view: &'a View, shown: &Shown, current: &'a DatedRate) -> Option<Sheet<'a>> {
     let whole = whole_sheet(view, current)?;
     let lines = view.bill.lines.iter().filter(|line| shown.includes(&line.contract)).cloned().collect();
     let bill = Bill { lines };

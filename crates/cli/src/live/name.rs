@@ -1,7 +1,7 @@
 //! The names of contracts, as lines show them.
 
 use guildhall::Hall;
-use guildhall::kernel::Brief;
+use guildhall::kernel::{AgentName, Brief, TextRef};
 
 use crate::print::tame;
 use crate::screen::cut;
@@ -11,12 +11,17 @@ const LABEL_COLUMNS_MAX: usize = 40;
 
 /// Returns a contract's name: the label that its hirer gave it, if that can be read, or else its agent's name.
 pub(crate) async fn name(hall: &Hall, brief: &Brief) -> String {
-    let label = match &brief.label {
+    name_of(hall, brief.label.as_deref(), &brief.agent).await
+}
+
+/// The same for a hire that has no contract yet.
+pub(crate) async fn name_of(hall: &Hall, label: Option<&TextRef>, agent: &AgentName) -> String {
+    let label = match label {
         Some(label) => hall.journal().text(label.hash).await.ok().flatten(),
         None => None,
     };
     let label = label.map(|bytes| label_in_a_line(&String::from_utf8_lossy(&bytes))).filter(|label| !label.is_empty());
-    label.unwrap_or_else(|| brief.agent.to_string())
+    label.unwrap_or_else(|| agent.to_string())
 }
 
 fn label_in_a_line(label: &str) -> String {

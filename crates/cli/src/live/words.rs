@@ -162,7 +162,7 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
         Outcome::Exhausted(Limit::Purse) => "out of money",
         Outcome::Exhausted(Limit::Turns) => "out of turns",
         Outcome::Exhausted(Limit::Deadline) => "out of time",
-        Outcome::Exhausted(Limit::Length) => "its report is cut: it could not be finished",
+        Outcome::Exhausted(Limit::Length) => "report cut",
         Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
             Some(limit) => return format!("out of tokens (limit {limit})"),
             None => "stopped early (told to wrap up)",
@@ -177,6 +177,7 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
 pub(super) fn wraps_up(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
     match (outcome, out_of_tokens) {
         (Outcome::Exhausted(Limit::Asked), None) => "wraps up because it was asked to".to_owned(),
+        (Outcome::Exhausted(Limit::Length), _) => "ends with a cut report: the report could not be finished".to_owned(),
         (outcome, out_of_tokens) => format!("wraps up: {}", ending(outcome, out_of_tokens)),
     }
 }

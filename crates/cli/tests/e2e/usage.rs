@@ -208,7 +208,7 @@ fn input_above_what_was_held_is_told_once_and_texts_count_by_their_bytes_from_th
         let rules = json!([at(1, &long), at(2, &above), at(3, &long), at(4, &above), {"then": says("On Tuesday.")}]);
         let house = House::new(wire, &rules);
         let ended = house.guildhall(&["run", "When?", "--yes", "--budget", "5000sat", "--allow-overrun"]).expect(0);
-        let words = "input tokens where ";
+        let words = "input tokens for a request that held ";
         let told = |text: &str| text.lines().filter(|line| line.contains(words)).map(str::to_owned).collect::<Vec<_>>();
         let lines = told(&ended.stderr);
         assert_eq!(lines.len(), 2, "once in the run, once in the bill: {}", ended.stderr);

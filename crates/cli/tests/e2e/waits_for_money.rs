@@ -43,6 +43,10 @@ fn a_person_sees_a_waiting_hire_and_can_stop_it_and_is_told_where_money_for_it_g
         running.told(" ada waits for money: ");
         let ordinal = newest_waiting(&house, &id);
         let hire = format!("{id}/1.{ordinal}");
+        for (what, words) in [(&hire, "waits for money and has not started"), (&id, "waiting for money: 1.")] {
+            assert_has(&house.guildhall(&["show", what]).expect(0).stdout, &[words]);
+        }
+        assert!(house.show(&id)["waits_for_money"].as_array().unwrap().contains(&json!(format!("1.{ordinal}"))));
         house.guildhall(&["message", &hire, "Hurry."]).expect(4).says("waits for money and has not started");
         let told = "waits for money and has not started: its hirer, contract 1, has 1 sat";
         house.guildhall(&["topup", &hire, "1sat"]).expect(0).says(told);

@@ -244,7 +244,7 @@ fn the_oldest_draw_is_met_first() {
         j
     };
     meets(1).is_lawful_so_far();
-    meets(2).breaks(Law::Grants, "1.2 has what it draws before hire 1, which is older");
+    meets(2).breaks(Law::Grants, "1.2 gets the money that it drew before hire 1, which is older");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn draws_are_met_before_a_hire_begins() {
     j.answer("1", 3, Answer::Report(Box::new(done)), known(10_100));
     let mut overtakes = j.clone();
     overtakes.hire(&scout(3, 86_100), Mode::Blocking, call(1, 2));
-    overtakes.breaks(Law::Grants, "1.3 is hired before hire 1 has what it draws");
+    overtakes.breaks(Law::Grants, "1.3 is hired before hire 1 got the money that it drew");
     j.raise((2, "1.1"), 5000, 2).hire(&scout(3, 86_100), Mode::Blocking, call(1, 2));
     j.is_lawful_so_far();
 }

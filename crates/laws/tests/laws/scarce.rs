@@ -13,7 +13,7 @@ use crate::journal::{
 use crate::scenes::paid;
 use crate::shares::{NEED, scout, with_free};
 
-const HOLDS: &str = "a hire is refused for money while something that it may wait for holds money";
+const HOLDS: &str = "a hire is refused for lack of money while something that it may wait for holds money";
 
 fn short(asked: u64) -> Refusal {
     Refusal::Money { asked: msat(asked), free: Msat::ZERO, minimum: msat(25_440) }
@@ -35,7 +35,7 @@ fn works(modes: &[Mode], waits: Mode, tool: Option<u64>) -> Journal {
     j
 }
 
-/// The same, and the hire that waits is refused for money.
+/// The same, and the hire that waits is refused for lack of money.
 fn refuses(modes: &[Mode], waits: Mode, tool: Option<u64>) -> Journal {
     let mut j = works(modes, waits, tool);
     let index = u32::try_from(modes.len()).unwrap();
@@ -122,7 +122,7 @@ fn the_oldest_hire_is_refused_first() {
         j
     };
     refuses(1).is_lawful_so_far();
-    refuses(2).breaks(Law::Refusals, "a hire is refused for money before hire 1, which is older");
+    refuses(2).breaks(Law::Refusals, "a hire is refused for lack of money before hire 1, which is older");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_draw_is_refused_before_a_hire_that_waits() {
     hears(&mut j, 1, 200_000);
     let mut candidate = j.clone();
     candidate.fact(refused_hire(short(25_440), call(1, 1), Some(2)));
-    candidate.breaks(Law::Refusals, "a hire is refused for money before 1 hires that draw");
+    candidate.breaks(Law::Refusals, "a hire is refused for lack of money before 1 hires that draw");
     j.tell("1.1", Stimulus::RefuseDraw { draw: AskId(2) });
     j.is_lawful_so_far();
 }

@@ -299,7 +299,7 @@ fn hires_beyond_the_grant_are_refused_with_the_limit() {
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent:  [a delegate_task]
-    failure of a: refused: not enough money: at least 30.454sat is needed, 19sat was offered, 128.869sat is available: do the work yourself, or wait until a hire returns unspent money.
+    failure of a: refused: not enough money: at least 30.454sat is needed, 19sat was offered, 128.87sat is available: do the work yourself, or wait until a hire returns unspent money.
     ");
     let played = play("a hire below the granted depth is refused");
     assert_snapshot!(shown(&played, "1#2"), @"
@@ -325,7 +325,7 @@ fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
     agent:  [a delegate_task]
     failure of a: refused: you can't hire yourself: do the work yourself, or hire a different agent.
     agent:  [b delegate_task]
-    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.345sat">
+    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.343sat">
     Grey.
     </sub-agent-complete>
     "#);

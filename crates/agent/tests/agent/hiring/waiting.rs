@@ -71,7 +71,8 @@ fn a_hire_that_moves_into_the_background_before_it_has_begun_is_not_said_to_work
     };
     let agent = &offer.agent;
     let waits = format!(
-        "You got a message. {agent} still waits for money as 1.1 and begins in the background; you will get its report."
+        "You got a message. {agent} still waits for money as 1.1. It begins in the background when other work returns enough; you \
+         will get its report."
     );
     let works = format!("You got a message. {agent} continues as 1.1 in the background; you will get its report.");
     assert_eq!(after(&[&queued, &woke]), waits);
