@@ -337,8 +337,8 @@ impl Work {
                 ));
             }
             Next::Report { hires } => {
-                let at_work = if hires == 1 { "1 hire is".to_owned() } else { format!("{hires} hires are") };
-                warn(&format!("{at_work} still at work: the conversation ends after the last report"));
+                let hires = if hires == 1 { "1 hire has".to_owned() } else { format!("{hires} hires have") };
+                warn(&format!("{hires} not reported yet: the conversation ends after the last report"));
             }
         }
         Ok(())

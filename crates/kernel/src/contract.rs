@@ -132,7 +132,7 @@ pub enum NextSpeaker {
     },
     /// The owner: the agent has written its final text.
     Owner {
-        /// The number of hires that work in the background meanwhile.
+        /// The number of hires that work in the background meanwhile or wait for money.
         hires: usize,
     },
     /// Neither: the contract is ending, has closed, or closes with its final text.
@@ -265,7 +265,7 @@ impl Contract {
                 NextSpeaker::AgentWithoutMoney { hires: self.live.len() }
             }
             (Phase::Working, CloseWhen::Asked) if self.pauses > 0 || self.unread => NextSpeaker::Agent,
-            (Phase::Working, CloseWhen::Asked) => NextSpeaker::Owner { hires: self.live.len() },
+            (Phase::Working, CloseWhen::Asked) => NextSpeaker::Owner { hires: self.live.len() + self.queue.len() },
             (Phase::Working, CloseWhen::FinalText) | (Phase::Closing(_) | Phase::Closed(_), _) => NextSpeaker::Nobody,
         }
     }

@@ -136,7 +136,7 @@ fn a_background_hire_works_while_the_conversation_continues() {
     ]));
     let args = [&CHAT[..], &["--team", "crew"]].concat();
     let ended = Running::start(house.command(&args), "Count the chairs.\nWhat is on the agenda?\n").end();
-    let ended = ended.expect(0).says("1 hire is still at work").says("1.1 ada done");
+    let ended = ended.expect(0).says("1 hire has not reported yet").says("1.1 ada done");
     assert_eq!(ended.stdout, "She has begun.\nThe roof is first.\nTwelve chairs.\n");
     let requests: Vec<String> = house.requests().iter().map(Value::to_string).collect();
     let prompt = requests.iter().filter(|request| request.contains("You are lead.")).nth(3).unwrap();
