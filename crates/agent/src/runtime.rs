@@ -156,23 +156,12 @@ impl AgentRuntime {
             watch(delta);
         };
         let mut prompt = self.prompt(key.clone(), request, history, status)?;
-        let mut attempt = self.model.ask(&prompt, watch).await;
-        let mut left_out = None;
-        if is_too_long(&attempt)
-            && request.turn == Turn::Next
-            && let Some(upto) = history.shorter()?
-        {
-            prompt.messages = history.compacted(upto)?;
-            attempt = self.model.ask(&prompt, watch).await;
-            left_out = Some(self.compaction(history, upto)?);
-        }
-        for _ in 0..SQUEEZES_MAX {
-            if !is_too_long(&attempt) {
-                break;
+        let (attempt, left_out) = self.send(&mut prompt, request, history, watch).await?;
+        if is_too_long(&attempt) && request.turn == Turn::Next {
+            let without_rest = self.without_rest(&key, request, &history, clock())?;
+            if let Some(arrival) = without_rest {
+                return Ok(arrival);
             }
-            let Some(shorter) = squeezed(&prompt.messages) else { break };
-            prompt.messages = shorter;
-            attempt = self.model.ask(&prompt, watch).await;
         }
         let Attempt { outcome, usage: reported } = attempt;
         match outcome {
@@ -217,6 +206,54 @@ impl AgentRuntime {
                 Ok(self.fail(&key, &why.to_string(), Cost::Known(cost)))
             }
         }
+    }
+
+    /// Sends a prompt, and a shorter one if it is too long. Returns what was left out besides what is always left out.
+    async fn send(
+        &self,
+        prompt: &mut Prompt,
+        request: &Request,
+        history: History<'_>,
+        watch: Watch<'_>,
+    ) -> Result<(Attempt, Option<Compaction>), TextError> {
+        let mut attempt = self.model.ask(prompt, watch).await;
+        let mut left_out = None;
+        if is_too_long(&attempt)
+            && request.turn == Turn::Next
+            && let Some(upto) = history.shorter()?
+        {
+            prompt.messages = history.compacted(upto)?;
+            attempt = self.model.ask(prompt, watch).await;
+            left_out = Some(self.compaction(history, upto)?);
+        }
+        for _ in 0..SQUEEZES_MAX {
+            if !is_too_long(&attempt) {
+                break;
+            }
+            let Some(shorter) = squeezed(&prompt.messages) else { break };
+            prompt.messages = shorter;
+            attempt = self.model.ask(prompt, watch).await;
+        }
+        Ok((attempt, left_out))
+    }
+
+    /// Ends a reply that was cut and can't be continued, because the request for its rest is too long for the model's window: the text
+    /// so far stays cut. The refused request has cost nothing.
+    fn without_rest(
+        &self,
+        key: &AskKey,
+        request: &Request,
+        history: &History<'_>,
+        now: Millis,
+    ) -> Result<Option<Arrival>, TextError> {
+        let Some(words) = unfinished(history.facts).and_then(|parts| parts.last()?.words) else { return Ok(None) };
+        let before = history.texts.text(&words)?;
+        let reply = Reply { raw: Value::Null, words: None, stop: Stop::Window, ..Reply::words("") };
+        let context =
+            ReadContext { brief: brief_of(history.facts), before: Some(&before), max_tokens: request.max_tokens, now };
+        let mut texts = Vec::new();
+        let read = Box::new(self.read(&reply, None, context, &mut texts));
+        Ok(Some(Arrival { input: Input::Reply { id: key.ask, reply: read, cost: Cost::Known(Msat::ZERO) }, texts }))
     }
 
     /// Reads the usage report of a reply. Numbers that can't be right count as not reported, also for the size of the next request.

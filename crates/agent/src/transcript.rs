@@ -124,6 +124,8 @@ struct TranscriptBuilder {
     parts: ReplyParts,
     /// The length of the newest reply in tokens, until the next request.
     cut_at: Option<u32>,
+    /// Whether something else was shown before the rest of a reply that was cut.
+    has_news: bool,
     /// All calls so far: the id that the model gave each, and the tool.
     calls: BTreeMap<CallRef, (String, String)>,
     /// The calls of the newest reply that have no result yet.
@@ -412,8 +414,12 @@ impl TranscriptBuilder {
 
     /// Asks for the rest of the newest reply, if it was cut and is continued.
     fn ask_for_rest(&mut self) {
-        if let Some(tokens) = self.cut_at.take().filter(|_| self.parts.are_continued()) {
+        let cut_at = self.cut_at.take();
+        if let Some(tokens) = cut_at.filter(|_| self.parts.are_continued()) {
+            self.has_news |= !self.next.is_empty();
             self.add_words(wording::continue_reply(tokens));
+        } else if std::mem::take(&mut self.has_news) && self.next.is_empty() {
+            self.add_words(wording::NEWS_WHILE_CUT.to_owned());
         }
     }
 

@@ -297,6 +297,10 @@ pub(crate) const UNREADABLE: &str =
 pub(crate) const UNREADABLE_CALL: &str = "unreadable";
 pub(crate) const ENDED_BY_PROVIDER: &str = "\n\n[the model's provider ended the reply here]";
 
+/// Asks for another turn, if something came before the rest of a reply that was cut.
+pub(crate) const NEWS_WHILE_CUT: &str = "Something came while you wrote: it is above, before the rest of your reply. Respond to it now. Your next text without a call \
+     is your report.";
+
 /// Returns the demand for the rest of a reply that was cut.
 pub(crate) fn continue_reply(tokens: u32) -> String {
     format!("Your reply was cut at {tokens} tokens. Continue exactly where you stopped.")

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::chat::CHAT;
-use crate::crew::{CREW, always, answer, assert_has, assert_lacks, delegates, first, hires, shown, staffed, worked};
+use crate::crew::{
+    CREW, always, answer, assert_has, assert_lacks, delegates, first, hires, shown, slowly, staffed, worked,
+};
 use crate::house::{House, Known, Running, WIRES, Wire, reads, says, wait_for};
 
 /// A reply that ends because of `max_tokens`.
@@ -230,5 +232,36 @@ fn files_that_an_agent_read_before_a_cut_reply_stay_in_its_prompt() {
         let result = house.run(&[]).expect(0).json();
         assert_eq!(answer(&result), "It is on Tuesday.", "{wire:?}");
         assert_has(&last_messages(&house), &["the meeting is on Tuesday"]);
+    }
+}
+
+#[test]
+fn a_message_that_comes_before_the_rest_of_a_cut_reply_gets_a_turn_of_its_own() {
+    for wire in WIRES {
+        let rules = json!([
+            nth(1, slowly(cut(&json!("It is on Tue")), 700)),
+            nth(2, says("sday.")),
+            {"when": {"last_user": "Respond to it now"}, "then": says("In the town hall.")},
+        ]);
+        let house = House::new(wire, &rules);
+        let running = house.start(&[]);
+        let id = running.session();
+        wait_for("the first request", || (house.requests().len() == 1).then_some(()));
+        house.guildhall(&["message", &id, "And where?"]).expect(0);
+        let result = running.end().expect(0).json();
+        assert_eq!((answer(&result), house.requests().len()), ("In the town hall.", 3), "{wire:?}");
+        assert_has(&last_messages(&house), &["And where?", "Continue exactly where you stopped.", "Respond to it now"]);
+        house.guildhall(&["verify"]).expect(0);
+    }
+}
+
+#[test]
+fn a_cut_reply_whose_rest_does_not_fit_into_the_window_stays_cut() {
+    for wire in WIRES {
+        let house = House::new(wire, &json!([nth(1, cut(&json!("On "))), {"then": {"wrong": "context_too_long"}}]));
+        let result = house.run(&[]).expect(7).json();
+        assert_eq!((answer(&result).trim(), &result["outcome"]), ("On", &json!({"exhausted": "length"})), "{wire:?}");
+        assert_eq!(result["bill"]["contracts"][0]["cut"], json!(true));
+        house.guildhall(&["verify"]).expect(0);
     }
 }

@@ -333,6 +333,9 @@ impl Contract {
                 self.severance = Msat::ZERO;
             }
         }
+        if let Some(part) = &mut self.part {
+            part.has_news |= self.view.total() > part.view;
+        }
         self.view = View { tokens: *tokens, since: 0, ..self.view };
         self.request = Some(Requested { id, upto: *upto, tokens: *tokens, last: *turn == Turn::Last, reply: 0 });
         self.unread = false;

@@ -90,6 +90,10 @@ pub(super) struct Part {
     pub(super) text: FinalText,
     /// How often the reply was continued.
     pub(super) continued: u32,
+    /// The size of the next request if nothing else comes before it.
+    pub(super) view: u64,
+    /// Whether the model is shown something else before the rest of the reply, such as a message: it needs a turn for that.
+    pub(super) has_news: bool,
 }
 
 /// The parts of the spent money that no provider has reported.

@@ -388,10 +388,17 @@ impl ContractDriver {
     fn is_lost(&self, id: AskId, ask: &Ask) -> bool {
         self.may_have_left(id)
             && match ask {
-                Ask::Model(_) => self.env.replays == Replays::No,
+                Ask::Model(_) => !self.is_replayed(),
                 Ask::Tool(call) => call.effect == Effect::Once,
                 Ask::Hire { .. } | Ask::Check(_) | Ask::Question { .. } | Ask::Draw { .. } | Ask::Tell { .. } => false,
             }
+    }
+
+    /// Whether a request can be sent again: its provider gives the same reply to the same request. Under a token limit the request
+    /// would not be the same: its `max_tokens` depends on what others use.
+    pub(super) fn is_replayed(&self) -> bool {
+        let is_limited = self.engine.inner.tokens.as_ref().is_some_and(|tokens| tokens.counts(&self.path));
+        self.env.replays == Replays::Yes && !is_limited
     }
 
     /// Whether an earlier process may have made this call.

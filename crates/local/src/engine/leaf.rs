@@ -18,7 +18,7 @@ use super::driver::ContractDriver;
 use super::stop::SentCall;
 use super::time::Activity;
 use super::waiting_call::{InLine, WaitingCall};
-use super::{AgentEnv, EngineError, Replays, SessionEngine};
+use super::{AgentEnv, EngineError, SessionEngine};
 use crate::limiter::Permit;
 
 /// How long a call may continue after its contract was asked to report.
@@ -52,10 +52,7 @@ impl ContractDriver {
         let (status, time) = (self.status(contract, id), self.time());
         let (before, facts, texts) = (self.before.clone(), Arc::clone(&self.facts), self.texts.clone());
         let (root_task, engine) = (self.root_task.clone(), self.engine.clone());
-        let repeat = match env.replays {
-            Replays::Yes => Repeat::Allowed,
-            Replays::No => Repeat::Never,
-        };
+        let repeat = if self.is_replayed() { Repeat::Allowed } else { Repeat::Never };
         let (in_line, no_new_calls) = (self.in_line(id, repeat), Arc::clone(&self.no_new_calls));
         let meter = self.meter(id, env.runtime.meter(&request));
         let call_meter = Arc::clone(&meter);
@@ -67,7 +64,7 @@ impl ContractDriver {
         self.start(due, id, meter, async move {
             let before = match before {
                 Ok(before) => before,
-                Err(why) => return Err(record_not_sent(&engine, &env, &key, why).await),
+                Err(why) => return Err(record_not_sent(&engine, repeat, &key, why).await),
             };
             let refusal = || {
                 let why = engine.inner.providers.refusal(provider.as_deref()?)?;
@@ -110,7 +107,7 @@ impl ContractDriver {
                 Ok(arrival) => arrival,
                 Err(why) => {
                     let why = EngineError::Text { contract: key.contract.clone(), why };
-                    return Err(record_not_sent(&engine, &env, &key, why).await);
+                    return Err(record_not_sent(&engine, repeat, &key, why).await);
                 }
             };
             if matches!(arrival.input, Input::Reply { .. }) {
@@ -344,8 +341,8 @@ fn refused(env: &AgentEnv, id: AskId, why: &str, meter: &Meter) -> Arrival {
 
 /// Records that a request was not sent because it could not be written, so that a process that resumes the session does
 /// not charge for it.
-async fn record_not_sent(engine: &SessionEngine, env: &AgentEnv, call: &AskKey, why: EngineError) -> EngineError {
-    if env.replays == Replays::No {
+async fn record_not_sent(engine: &SessionEngine, repeat: Repeat, call: &AskKey, why: EngineError) -> EngineError {
+    if let Repeat::Never = repeat {
         engine.inner.journal.record_waiting_call(&engine.inner.lease, call).await;
     }
     why

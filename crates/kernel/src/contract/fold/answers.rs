@@ -114,6 +114,7 @@ impl Contract {
 
     fn fold_said(&mut self, id: AskId, said: &Said) {
         let last = self.request.is_some_and(|request| request.last);
+        let came_meanwhile = self.unread;
         if let (Some(tokens), Some(request)) = (said.input_tokens, &mut self.request) {
             self.view.tokens = tokens;
             request.tokens = tokens;
@@ -145,11 +146,16 @@ impl Contract {
             cut: cut.is_some(),
             size,
         });
-        let continued = before.map_or(0, |part| part.continued + 1);
+        let continued = before.as_ref().map_or(0, |part| part.continued + 1);
+        let news_before = before.is_some_and(|part| part.has_news);
         if let (Some(text), Some(Cut::MaxTokens), false) = (text, cut, last)
             && continued < CONTINUATIONS_MAX
         {
-            self.part = Some(Box::new(Part { text, continued }));
+            self.unread = true;
+            self.view.add(NOTICE_BYTES_MAX);
+            let (view, has_news) = (self.view.total(), news_before || came_meanwhile);
+            self.part = Some(Box::new(Part { text, continued, view, has_news }));
+        } else if news_before && !last {
             self.unread = true;
             self.view.add(NOTICE_BYTES_MAX);
         }
