@@ -415,9 +415,11 @@ impl TranscriptBuilder {
     /// Asks for the rest of the newest reply, if it was cut and is continued.
     fn ask_for_rest(&mut self) {
         let cut_at = self.cut_at.take();
-        if let Some(tokens) = cut_at.filter(|_| self.parts.are_continued()) {
+        if self.parts.are_continued() {
             self.has_news |= !self.next.is_empty();
-            self.add_words(wording::continue_reply(tokens));
+            if let Some(tokens) = cut_at {
+                self.add_words(wording::continue_reply(tokens));
+            }
         } else if std::mem::take(&mut self.has_news) && self.next.is_empty() {
             self.add_words(wording::NEWS_WHILE_CUT.to_owned());
         }

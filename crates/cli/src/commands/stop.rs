@@ -2,7 +2,7 @@
 
 use guildhall::kernel::Path;
 use guildhall::local::{Holder, SessionId};
-use guildhall::{Ending, Hall, Instruction, ToppedUp};
+use guildhall::{Ending, Hall, HallError, Instruction, ToppedUp};
 
 use crate::amount::both;
 use crate::args::{MessageArgs, StopArgs, TopupArgs};
@@ -27,7 +27,12 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
 }
 
 async fn stop_session(hall: &Hall, session: &SessionId, how: Ending) -> Result<Exit, Failure> {
-    if hall.end_here(session, how).await? {
+    let ended = hall.end_here(session, how).await;
+    if let Err(HallError::NothingToResume(_)) = ended {
+        note(&format!("session {session} never began: there is nothing to end"));
+        return Ok(Exit::Done);
+    }
+    if ended? {
         note(&format!("session {session} has ended. To see its bill, run: guildhall show {session}"));
         return Ok(Exit::Done);
     }

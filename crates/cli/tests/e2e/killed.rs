@@ -203,6 +203,7 @@ fn kill_at_each_sync(wire: Wire, known: Known) {
         let state = house.show(&id)["state"].take();
         if state == "never begun" {
             house.guildhall(&["resume", &id]).expect(4).says("To start again");
+            house.guildhall(&["stop", &id]).expect(0).says("never began");
         } else {
             finish(&house, &id, known, &expect);
         }
