@@ -511,6 +511,9 @@ impl Contract {
         let included = self.request.map_or(0, |request| request.upto);
         law(self.view.compacted < upto && upto <= included, "only facts that a request has included are shortened")?;
         self.view = View { tokens: bytes, compacted: upto, ..self.view };
+        if let Some(part) = &mut self.part {
+            part.view = self.view.total();
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use guildhall_kernel::{
 };
 
 use crate::hall::Hall;
-use crate::say::{root, words};
+use crate::say::{message, root, words};
 
 fn part(text: &str, why: Cut) -> Reply {
     Reply { cut: Some(why), ..words(text) }
@@ -33,6 +33,25 @@ pub(crate) fn a_reply_is_continued_four_times_and_then_the_joined_text_is_the_re
     let report = hall.report("1");
     let expected = (Outcome::Exhausted(Limit::Length), true, Acceptance::NotAccepted);
     assert_eq!((report.outcome, report.cut, report.acceptance), expected);
+}
+
+#[test]
+fn what_comes_before_the_rest_of_a_reply_gets_a_turn_of_its_own() {
+    for parts in 1..4 {
+        for comes_in in 0..=parts {
+            let mut hall = Hall::open(root("coder", 1000));
+            for at in 0..=parts {
+                if at == comes_in {
+                    hall.owner_sends("1", Stimulus::Message(message("And where?")));
+                }
+                let whole = at == parts;
+                hall.replies("1", if whole { words("the end") } else { part("more", Cut::MaxTokens) });
+                assert!(hall.waits_for_model("1"), "{at} of {parts}: it asks for the rest, or for an answer");
+            }
+            hall.final_text("1");
+            assert_eq!(hall.report("1").outcome, Outcome::Done, "the message gets one turn");
+        }
+    }
 }
 
 #[test]
