@@ -122,10 +122,10 @@ fn commands_in_a_pipe_are_no_words_either() {
 
 #[test]
 fn a_reply_that_is_sent_back_says_so_where_a_part_of_it_was_shown() {
-    let rules = json!([
-        {"when": {"nth": 1}, "then": says("Here is my plan.\n\nThe tester will do it.")},
-        {"then": says("The whole report.")},
-    ]);
+    // The first part has time to be shown.
+    let pace = json!({"chunk_chars": 20, "between_ms": 400});
+    let plan = json!({"reply": {"text": "Here is my plan.\n\nThe tester will do it.", "pace": pace}});
+    let rules = json!([{"when": {"nth": 1}, "then": plan}, {"then": says("The whole report.")}]);
     let house = House::new(Wire::Anthropic, &rules);
     let terminal = Terminal::sized(160, 40);
     let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
