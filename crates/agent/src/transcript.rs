@@ -215,8 +215,11 @@ impl TranscriptBuilder {
             Fact::Woke { pause: Pause::Hire(ordinal), .. } => {
                 if let Some((hire, Origin::Call(call))) = self.hires.get(ordinal).cloned() {
                     let name = label(&hire, texts)?;
-                    let waits = self.waiting.contains(ordinal);
-                    let text = if waits { wording::keeps_waiting } else { wording::continues }(&hire, name.as_deref());
+                    let text = if self.waiting.contains(ordinal) {
+                        wording::keeps_waiting(&hire, name.as_deref())
+                    } else {
+                        wording::continues(&hire, name.as_deref())
+                    };
                     self.add_result(call, text, ToolOutcome::Done);
                 }
             }

@@ -4,8 +4,9 @@ use guildhall_kernel::{
     Acceptance, Ask, Brief, CloseWhen, Cut, Fact, Limit, Outcome, OwnSize, Reply, ReplyParts, Stimulus,
 };
 
+use crate::draws::{draws, two_hires};
 use crate::hall::Hall;
-use crate::say::{message, root, words};
+use crate::say::{known, message, root, tool, words};
 
 fn part(text: &str, why: Cut) -> Reply {
     Reply { cut: Some(why), ..words(text) }
@@ -51,6 +52,31 @@ fn what_comes_before_the_rest_of_a_reply_gets_a_turn_of_its_own() {
             hall.final_text("1");
             assert_eq!(hall.report("1").outcome, Outcome::Done, "the message gets one turn");
         }
+    }
+}
+
+#[test]
+fn what_comes_while_a_reply_waits_for_the_money_for_its_rest_gets_a_turn_of_its_own() {
+    let looks = |hall: &mut Hall| {
+        hall.says("1.1", &[tool("look")]);
+        hall.tool_ends("1.1", "look", known(0));
+    };
+    let (mut hall, mut turns) = (two_hires(), 0);
+    while draws(&hall, "1.1").is_empty() {
+        looks(&mut hall);
+        turns += 1;
+    }
+    for comes in [false, true] {
+        let mut hall = two_hires();
+        (1..turns).for_each(|_| looks(&mut hall));
+        hall.replies("1.1", part("the first half", Cut::MaxTokens));
+        assert_eq!(draws(&hall, "1.1").len(), 1, "the rest has to be paid");
+        if comes {
+            hall.owner_sends("1.1", Stimulus::Message(message("And where?")));
+        }
+        hall.final_text("1.2");
+        hall.replies("1.1", words("the first half and the second"));
+        assert_eq!(hall.waits_for_model("1.1"), comes);
     }
 }
 
