@@ -43,7 +43,7 @@ export class Script {
   fact(contract: string, fact: unknown): this {
     this.#facts += 1;
     this.#at += 40;
-    const data = { v: 3, seq: this.#facts, contract, at: this.#at, cause: 'tick', fact, texts: this.#excerpts };
+    const data = { v: 4, seq: this.#facts, contract, at: this.#at, cause: 'tick', fact, texts: this.#excerpts };
     this.#excerpts = {};
     return this.event('fact', JSON.stringify(data));
   }

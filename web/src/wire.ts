@@ -154,7 +154,11 @@ export interface TreeReport {
   readonly output: TextRef | null;
   /** Whether the text is cut: its model could not finish it. */
   readonly cut: boolean;
+  /** What the report lacks, if the contract is done. */
+  readonly lack: Lack | null;
 }
+
+export type Lack = 'acceptance' | 'hire' | 'promised_hire' | 'no_hire';
 
 /** A hire that waits for money and has no contract yet. */
 export interface QueuedHire {
@@ -240,6 +244,7 @@ export interface Report {
   readonly output: TextRef | null;
   readonly accepted: boolean;
   readonly cut: boolean;
+  readonly undone: 'required_hire' | 'promised_hire' | 'named_hire' | 'no_hire' | null;
   readonly spent: Msat;
   readonly change: Msat;
   readonly fee: Msat;

@@ -5,6 +5,7 @@ mod board;
 mod choose;
 mod list;
 mod offer;
+mod promise;
 mod prompt;
 mod read;
 mod specs;
@@ -21,10 +22,11 @@ pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
 pub use list::LIST;
 pub(crate) use list::list;
+pub(crate) use promise::{Conduct, FinalText, HeldBack, is_asked_back, is_done, is_message};
 pub use prompt::runtime_prompt;
 pub(crate) use read::Reader;
 pub(crate) use specs::{DelegationTool, example, specs};
-pub(crate) use verdict::{FinalText, verdict};
+pub(crate) use verdict::verdict;
 
 /// An agent that can be hired: the parts of an offer that do not depend on the call.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +69,8 @@ pub struct Team {
     pub dialect: Dialect,
     /// Whether the agent must hire, and when.
     pub mode: DelegationMode,
+    /// Whether the agent's file lists its team by name.
+    pub listing: Listing,
     /// The agents, in the order in which they are named.
     pub workers: Vec<Arc<Worker>>,
     /// The conditions of an ad-hoc specialist, if the agent may hire one. The call gives the name and the specialty.
@@ -79,6 +83,15 @@ pub struct Team {
     pub models: Vec<KnownModel>,
     /// The checks that the reports of the hires must pass, as texts, in order, each with its highest cost.
     pub checks: Vec<(Text, Msat)>,
+}
+
+/// How an agent's team came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// The agent's file names each member, so the agent is expected to hire.
+    ByName,
+    /// The team is open to every agent, or the agent is an ad-hoc specialist with the team of its hirer.
+    Open,
 }
 
 /// A model that a call can choose for a hire.

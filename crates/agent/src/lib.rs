@@ -23,7 +23,9 @@ mod wording;
 
 pub use engine::{Engine, due};
 pub use function::{ToolFn, model_fn, tool_fn};
-pub use hiring::{BOARD, Hired, KnownModel, LIST, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, runtime_prompt};
+pub use hiring::{
+    BOARD, Hired, KnownModel, LIST, Listing, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, runtime_prompt,
+};
 pub use history::{History, fork_prefix};
 pub use meter::Meter;
 pub use model::{

@@ -26,6 +26,17 @@ pub struct PromptData {
     pub heard: Vec<Heard>,
 }
 
+impl PromptData {
+    /// The reply that says that the text before the question [`Nudge::ConfirmReport`] is the report.
+    pub const CONFIRMS_REPORT: &str = "DONE";
+
+    /// Whether the agent is asked if its newest text is its report.
+    pub fn asks_to_confirm(&self) -> bool {
+        let since = self.heard.iter().rev().take_while(|heard| !matches!(heard, Heard::Reply(_)));
+        since.into_iter().any(|heard| *heard == Heard::Nudged(Nudge::ConfirmReport))
+    }
+}
+
 /// One thing that a contract heard, or replied.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]

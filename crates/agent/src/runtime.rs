@@ -14,7 +14,7 @@ use guildhall_kernel::{
 use serde_json::Value;
 
 use crate::checks::{self, Check};
-use crate::hiring::{self, DelegationTool, FinalText, Post, Reader};
+use crate::hiring::{self, DelegationTool, FinalText, HeldBack, Post, Reader, is_asked_back, is_done};
 use crate::history::{History, squeezed};
 use crate::meter::{Implausible, Meter, estimate};
 use crate::model::{
@@ -155,6 +155,8 @@ impl AgentRuntime {
             meter.follow(delta);
             watch(delta);
         };
+        let held_back = HeldBack::of_reply_after(history.facts);
+        let watch: Watch<'_> = &|delta| held_back.pass(delta, watch);
         let mut prompt = self.prompt(key.clone(), request, history, status)?;
         let (attempt, left_out) = self.send(&mut prompt, request, history, watch).await?;
         if is_too_long(&attempt) && request.turn == Turn::Next {
@@ -183,8 +185,10 @@ impl AgentRuntime {
                 }
                 let mut read = self.read(&reply, usage, context, &mut texts);
                 read.implausible = implausible;
-                let whole = read.cut.is_none();
-                if reply.calls.is_empty() && request.turn == Turn::Next && whole {
+                let is_whole_text = reply.calls.is_empty() && read.cut.is_none();
+                if is_whole_text && is_asked_back(history.facts) && words_of(&reply).is_some_and(is_done) {
+                    (read.confirms, read.words, read.output) = (true, None, None);
+                } else if is_whole_text && request.turn == Turn::Next {
                     read.verdict = self.judge(&reply, before.as_deref(), history, &mut texts)?;
                 }
                 let tokens = usage.map_or(request.tokens, |usage| usage.input);
@@ -385,6 +389,7 @@ impl AgentRuntime {
             used: usage.map(Tokens::from),
             size,
             cut: self.cut(reply, usage, max_tokens),
+            confirms: false,
             implausible: None,
             calls: calls.collect(),
             verdict: Verdict::default(),

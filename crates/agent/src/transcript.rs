@@ -14,12 +14,12 @@ use guildhall_kernel::{
 use serde_json::{Value, json};
 
 use crate::checks::{self, Check};
-use crate::hiring::example;
+use crate::hiring::{Conduct, example, is_message};
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
 use crate::prompt_data::{Heard, HeardReport};
 use crate::text::{TextError, Texts};
 use crate::tool::ToolOutcome;
-use crate::wording;
+use crate::wording::{self, NotMade};
 
 pub(crate) use last::{LastPrompt, last_prompt};
 pub(crate) use size::{size, text_size, written_size};
@@ -131,6 +131,10 @@ struct TranscriptBuilder {
     /// The calls of the newest reply that have no result yet.
     unanswered: BTreeSet<CallRef>,
     brief: Option<Arc<Brief>>,
+    /// What the agent did since it was last told something.
+    conduct: Conduct,
+    /// The newest reply.
+    reply: Option<Arc<Reply>>,
     /// The contract by which results are cited, if the report must cite them.
     cites_as: Option<Path>,
 }
@@ -196,6 +200,10 @@ struct Data {
 impl TranscriptBuilder {
     fn add(&mut self, fact: &Fact, texts: &dyn Texts) -> Result<(), TextError> {
         self.parts.note(fact);
+        if is_message(fact) {
+            self.conduct = Conduct::default();
+        }
+        self.conduct.note(fact);
         match fact {
             Fact::Opened(brief) => {
                 self.brief = Some(Arc::clone(brief));
@@ -224,7 +232,7 @@ impl TranscriptBuilder {
                 }
             }
             Fact::Nudged(nudge) => {
-                self.add_words(wording::nudge(*nudge).to_owned());
+                self.add_words(wording::nudge(*nudge, &self.not_made()));
                 self.add_data(None, |_| Heard::Nudged(*nudge));
             }
             Fact::Raised { .. }
@@ -408,11 +416,25 @@ impl TranscriptBuilder {
         if let Some(data) = &mut self.data {
             data.heard.push(Heard::Reply(Arc::clone(&reply)));
         }
+        self.reply = Some(Arc::clone(&reply));
         self.messages.push(Message::Assistant(reply));
         // A token limit may have lowered the request's limit after it was stored.
         let tokens = if said.size.tokens == 0 { self.max_tokens } else { said.size.tokens.min(self.max_tokens) };
         self.cut_at = Some(tokens);
         Ok(())
+    }
+
+    /// Returns what the question about the newest reply is about.
+    fn not_made(&self) -> NotMade<'_> {
+        let hiring = self.brief.as_ref().and_then(|brief| brief.hiring.as_ref());
+        match (hiring, self.conduct.has_hired()) {
+            (Some(_), false) => NotMade::AnyHire,
+            (Some(hiring), true) => {
+                let words = self.reply.as_ref().and_then(|reply| reply.words.as_deref()).unwrap_or_default();
+                self.conduct.not_hired(hiring.team.iter(), words).map_or(NotMade::Call, NotMade::Hire)
+            }
+            (None, _) => NotMade::Call,
+        }
     }
 
     /// Asks for the rest of the newest reply, if it was cut and is continued.

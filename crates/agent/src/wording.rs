@@ -4,8 +4,8 @@
 use std::fmt;
 
 use guildhall_kernel::{
-    Acceptance, AgentName, Answer, Brief, EXAMPLE_BYTES_MAX, Limit, Msat, Nudge, Outcome, Path, Refusal, Report,
-    WaitsFor, Waking,
+    Acceptance, AgentName, Answer, Brief, EXAMPLE_BYTES_MAX, Limit, Msat, NOTICE_BYTES_MAX, Nudge, Outcome, Path,
+    Refusal, Report, Undone, WaitsFor, Waking,
 };
 
 use crate::status::{HiringLeft, Status};
@@ -37,10 +37,10 @@ pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: O
         Acceptance::Accepted => "",
         Acceptance::NotAccepted => " not-accepted",
     };
-    let undone = match report.ignored_nudge {
-        None | Some(Nudge::FixReport | Nudge::Empty) => "",
-        Some(Nudge::Required) => " hired-nobody",
-        Some(Nudge::Promise) => " promised-hire-not-made",
+    let undone = match report.undone {
+        None | Some(Undone::NamedHire) => "",
+        Some(Undone::RequiredHire | Undone::NoHire) => " hired-nobody",
+        Some(Undone::PromisedHire) => " promised-hire-not-made",
     };
     let cut = if report.cut { " cut" } else { "" };
     let (label, money, text) = (label(report.outcome), money(report), quote(text));
@@ -192,19 +192,36 @@ pub(crate) const OPEN_CALL: &str = "The agent that you are a copy of gets the re
 pub(crate) const TERMS: &str = "\n\nThese terms hold for you and for everybody you hire:";
 pub(crate) const TERM: &str = "\n- ";
 
-pub(crate) fn nudge(nudge: Nudge) -> &'static str {
-    match nudge {
-        Nudge::Required => "You must hire at least one member of your team before you report. Make the call now.",
-        Nudge::Promise => {
-            "Your reply names a member of your team or writes a call as text, but it makes no call, so nothing was done. If you \
-             meant to call a tool, call it now. If not, give your full report again."
-        }
-        Nudge::FixReport => {
-            "Your report did not pass its checks, see above. Correct it and report again: it is checked once more."
-        }
-        Nudge::Empty => "Your reply was empty. Say what you found, or call a tool.",
-    }
+/// What the agent is asked about in a text that reads as if a hire or a call was still to come.
+pub(crate) enum NotMade<'a> {
+    /// Nobody was hired since the agent was last told something.
+    AnyHire,
+    /// This member of the team was not hired.
+    Hire(&'a AgentName),
+    /// The text writes a call.
+    Call,
 }
+
+/// A nudge as the agent reads it. `not_made` is what the question about a report is about.
+pub(crate) fn nudge(nudge: Nudge, not_made: &NotMade<'_>) -> String {
+    let text = match (nudge, not_made) {
+        (Nudge::Required, _) => {
+            "You must hire at least one member of your team before you report. Make the call now.".to_owned()
+        }
+        (Nudge::ConfirmReport, NotMade::AnyHire) => format!("Nobody was hired. {CONFIRM_REPORT}"),
+        (Nudge::ConfirmReport, NotMade::Hire(name)) => format!("{name} was not hired. {CONFIRM_REPORT}"),
+        (Nudge::ConfirmReport, NotMade::Call) => format!("The call in your text was not made. {CONFIRM_REPORT}"),
+        (Nudge::FixReport, _) => {
+            "Your report did not pass its checks, see above. Correct it and report again: it is checked once more."
+                .to_owned()
+        }
+        (Nudge::Empty, _) => "Your reply was empty. Say what you found, or call a tool.".to_owned(),
+    };
+    debug_assert!(text.len() as u64 <= NOTICE_BYTES_MAX, "a nudge has room in every request: {text}");
+    text
+}
+
+const CONFIRM_REPORT: &str = "If this is your report, answer only DONE. If not, make the calls now.";
 
 /// Says why a call was not admitted, and shows a right call if the call was written wrongly.
 pub(crate) fn refusal(why: &Refusal, example: Option<String>) -> String {

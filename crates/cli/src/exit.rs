@@ -52,7 +52,7 @@ pub(crate) fn of(ended: &Ended, interrupted: Interrupted) -> Exit {
         _ if !ended.violations.is_empty() => Exit::Failed,
         // The person who pays must notice an overrun, even if there is an answer.
         _ if ended.bill.overrun() > Msat::ZERO && !ended.setup.allow_overrun => Exit::Provider,
-        Outcome::Done if Lack::of(&ended.report).is_some() || ended.undone > 0 => Exit::Partial,
+        Outcome::Done if Lack::of(&ended.report).is_some_and(Lack::is_partial) || ended.undone > 0 => Exit::Partial,
         Outcome::Done if ended.transcript_failure.is_some() => Exit::Partial,
         Outcome::Done => Exit::Done,
         Outcome::Exhausted(Limit::Asked) if !limited => Exit::Interrupted,

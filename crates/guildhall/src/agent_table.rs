@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use guildhall_agent::checks::Check;
 use guildhall_agent::roster::DelegationMode;
 use guildhall_agent::{
-    AgentRuntime, Hired, KnownModel, LazyText, Profile, Redactor, Team, Text, Tool, Worker, runtime_prompt,
+    AgentRuntime, Hired, KnownModel, LazyText, Listing, Profile, Redactor, Team, Text, Tool, Worker, runtime_prompt,
 };
 use guildhall_kernel::{AgentName, Brief, Hiring, Msat, NAME_BYTES_MAX, PowerSet, Powers, Standing, Tariff, TextKind};
 use guildhall_local::{AgentEnv, CallLimiter, Exists, SessionId, Watcher};
@@ -400,6 +400,7 @@ impl<'a> TableBuilder<'a> {
         Team {
             dialect: hires.dialect,
             mode: hires.mode,
+            listing: if hires.team.is_some() { Listing::ByName } else { Listing::Open },
             workers: members
                 .iter()
                 .filter(|name| **name != agent.name || hires.recursive)
@@ -421,7 +422,8 @@ impl<'a> TableBuilder<'a> {
         let team = team.map(|team| {
             let own = team.ad_hoc.clone().unwrap_or_else(|| Arc::clone(&team.own));
             let standing = Standing::AdHoc;
-            Arc::new(Team { mode: DelegationMode::Offered, own, standing, checks: Vec::new(), ..team })
+            let listing = Listing::Open;
+            Arc::new(Team { mode: DelegationMode::Offered, listing, own, standing, checks: Vec::new(), ..team })
         });
         let env = |team| {
             let profile = Profile::new(self.guided(""), tools.clone(), team, Hired::ByAgent);

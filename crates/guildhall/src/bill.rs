@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_kernel::{
-    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, ImplausibleUsage, Msat, Nudge,
-    Outcome, Path, PayeeName, Report, Stored, Tokens,
+    Acceptance, AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, ImplausibleUsage, Msat, Outcome,
+    Path, PayeeName, Report, Stored, Tokens, Undone,
 };
 use guildhall_laws::Checker;
 use serde::Serialize;
@@ -124,8 +124,10 @@ pub enum Lack {
     Acceptance,
     /// The agent hired no agent, although its file requires a hire.
     Hire,
-    /// The report promises a hire that was not made.
+    /// The report promises a hire that was not made, although the agent was asked about it.
     PromisedHire,
+    /// The agent has a team of its own, but it hired nobody and gave a short report, although it was asked about it.
+    NoHire,
 }
 
 impl Lack {
@@ -134,11 +136,20 @@ impl Lack {
         if report.outcome != Outcome::Done {
             return None;
         }
-        match (report.acceptance, report.ignored_nudge) {
+        match (report.acceptance, report.undone) {
             (Acceptance::NotAccepted, _) => Some(Lack::Acceptance),
-            (Acceptance::Accepted, Some(Nudge::Required)) => Some(Lack::Hire),
-            (Acceptance::Accepted, Some(Nudge::Promise)) => Some(Lack::PromisedHire),
-            (Acceptance::Accepted, Some(Nudge::FixReport | Nudge::Empty) | None) => None,
+            (Acceptance::Accepted, Some(Undone::RequiredHire)) => Some(Lack::Hire),
+            (Acceptance::Accepted, Some(Undone::PromisedHire)) => Some(Lack::PromisedHire),
+            (Acceptance::Accepted, Some(Undone::NoHire)) => Some(Lack::NoHire),
+            (Acceptance::Accepted, Some(Undone::NamedHire) | None) => None,
+        }
+    }
+
+    /// Whether the work is only partly done. A short report of an agent that hired nobody may be all there is to say.
+    pub fn is_partial(self) -> bool {
+        match self {
+            Lack::Acceptance | Lack::Hire | Lack::PromisedHire => true,
+            Lack::NoHire => false,
         }
     }
 }

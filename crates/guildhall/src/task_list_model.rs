@@ -49,7 +49,11 @@ fn reply(prompt: &Prompt) -> Reply {
         Turn::Next => state.calls(prompt.messages.len()),
         Turn::Last => Vec::new(),
     };
-    if calls.is_empty() { Reply::words(state.report()) } else { calling(calls) }
+    match calls.as_slice() {
+        [] if data.asks_to_confirm() => Reply::words(PromptData::CONFIRMS_REPORT),
+        [] => Reply::words(state.report()),
+        [_, ..] => calling(calls),
+    }
 }
 
 fn calling(calls: Vec<RawCall>) -> Reply {

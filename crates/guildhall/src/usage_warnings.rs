@@ -202,6 +202,7 @@ mod tests {
             cut: None,
             implausible,
             calls: 0,
+            confirms: false,
             undone: None,
         })
     }

@@ -119,6 +119,7 @@ fn says(contract: &Contract, calls: Vec<Call>) -> Input {
         size: OwnSize { bytes: 200, tokens: 0 },
         cut: None,
         implausible: None,
+        confirms: false,
         calls,
         verdict: Verdict::default(),
     };

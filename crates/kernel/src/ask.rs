@@ -8,7 +8,7 @@ use crate::brief::{Brief, Check, Mode, Offer, PowerSet};
 use crate::money::{Msat, Quantity};
 use crate::name::ToolName;
 use crate::path::{AskId, AskKey, CallRef, Path};
-use crate::report::{Nudge, Report};
+use crate::report::{Report, Undone};
 use crate::text::TextRef;
 use crate::time::Millis;
 
@@ -317,8 +317,12 @@ pub struct Said {
     pub implausible: Option<ImplausibleUsage>,
     /// The number of calls in the reply.
     pub calls: u32,
-    /// What the agent layer finds missing, if this is the final text.
-    pub undone: Option<Nudge>,
+    /// Whether the reply only says that the text before it is the report. Such a reply has no words of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirms: bool,
+    /// What the reply leaves undone, if it is the final text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Undone>,
 }
 
 /// The size of a text that a model wrote.

@@ -110,6 +110,8 @@ pub struct Contract {
     final_text: Option<Box<FinalText>>,
     newest_text: TextRef,
     nudged: BTreeSet<Nudge>,
+    /// The final text about which the agent was asked, until the agent says or calls something else.
+    to_confirm: Option<Box<FinalText>>,
     round: Round,
     heard: BTreeSet<Sender>,
     /// The ending that the owner or the hirer has asked for.
@@ -320,6 +322,11 @@ impl Contract {
         None
     }
 
+    /// Returns the text about which the agent was asked whether it is its report, until the agent says or calls something else.
+    pub fn text_to_confirm(&self) -> Option<TextRef> {
+        self.to_confirm.as_ref().map(|text| text.text)
+    }
+
     /// Returns the text so far of a reply that was cut, if the next ordinary reply continues it.
     pub fn unfinished_text(&self) -> Option<TextRef> {
         self.part.as_ref().map(|part| part.text.text)
@@ -361,8 +368,9 @@ impl Contract {
         self.give_up_if_model_failed(facts);
     }
 
-    fn reply(&mut self, id: AskId, reply: Reply, cost: Cost, now: Millis, facts: &mut Vec<Fact>) {
+    fn reply(&mut self, id: AskId, mut reply: Reply, cost: Cost, now: Millis, facts: &mut Vec<Fact>) {
         let Some(Ask::Model(_)) = self.ask(id) else { return };
+        reply.confirms &= self.to_confirm.is_some() && reply.words.is_none() && reply.calls.is_empty();
         self.emit(Fact::Answered { id, answer: Answer::Said(reply.said()), cost }, facts);
         if self.phase == Phase::Working && !self.is_late(now) {
             self.take_reply(id, reply, now, facts);

@@ -207,7 +207,7 @@ pub enum Waking {
 }
 
 /// The version of the stored form. This kernel writes and reads no other form.
-pub const FORMAT: u16 = 3;
+pub const FORMAT: u16 = 4;
 
 /// A fact as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

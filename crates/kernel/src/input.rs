@@ -8,7 +8,7 @@ use crate::money::AmountError;
 use crate::name::{FieldName, NameError};
 use crate::path::{AskId, Path};
 use crate::refusal::{Refusal, WrongField};
-use crate::report::Nudge;
+use crate::report::Undone;
 use crate::text::TextRef;
 use crate::time::Millis;
 
@@ -76,6 +76,9 @@ pub struct Reply {
     pub size: OwnSize,
     /// Why the reply is cut, if it is.
     pub cut: Option<Cut>,
+    /// Whether the reply only says that the text before the nudge [`Nudge::ConfirmReport`] is the report. Such a reply has no
+    /// words of its own.
+    pub confirms: bool,
     /// What the provider reported, if that can't be right and is not used.
     pub implausible: Option<ImplausibleUsage>,
     /// The calls, in order.
@@ -98,8 +101,8 @@ impl Reply {
             cut: self.cut,
             implausible: self.implausible,
             calls,
-            // The kernel decides on the other nudges.
-            undone: self.verdict.nudge.filter(|nudge| matches!(nudge, Nudge::Required | Nudge::Promise)),
+            confirms: self.confirms,
+            undone: self.verdict.undone,
         }
     }
 }
@@ -191,13 +194,13 @@ pub enum Need {
     All,
 }
 
-/// The agent layer's decision about a reply. The kernel follows one rule: give the nudge, if there is one and the agent
+/// The agent layer's decision about a reply. The kernel follows one rule: give the nudge about what is undone, if the agent
 /// has not had it yet; otherwise hire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// The nudge that the agent gets before its final text counts.
-    pub nudge: Option<Nudge>,
-    /// The hires to make on the agent's behalf if there is no nudge, or the agent has had it.
+    /// What the reply leaves undone, if it is the final text.
+    pub undone: Option<Undone>,
+    /// The hires to make on the agent's behalf if nothing is undone, or the agent was told about it.
     pub then_hire: Vec<Offer>,
     /// The facts to shorten in the next requests.
     pub compact: Option<Compaction>,

@@ -43,7 +43,7 @@ pub use open_asks::{OpenAsks, WaitsFor};
 pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
 pub use refusal::{EXAMPLE_BYTES_MAX, MESSAGE_BYTES_MAX, Refusal, WrongField};
 pub use reply_parts::ReplyParts;
-pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Wording};
+pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Undone, Wording};
 pub use session::{ACCOUNT_FORMAT, Session, SessionCorrupt, SessionError, SessionFact, SessionKind};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use tariff::{FRAME_TOKENS, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, MAX_TOKENS_MIN, TURN_TOKENS, Tariff};

@@ -17,8 +17,9 @@ pub struct Report {
     pub output: Option<TextRef>,
     /// Whether the hirer can rely on the report. Only an accepted report pays the fee.
     pub acceptance: Acceptance,
-    /// The nudge that the final text did not follow.
-    pub ignored_nudge: Option<Nudge>,
+    /// What the final text leaves undone although the agent was told about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Undone>,
     /// The reports of the contract's hires that none of its requests included.
     pub unheard: Vec<AskId>,
     /// The money that was spent, including its hires' spending and its fee.
@@ -126,10 +127,34 @@ pub enum Acceptance {
 pub enum Nudge {
     /// The agent's mode requires a hire before the report.
     Required,
-    /// The agent announced a hire and did not make it.
-    Promise,
+    /// The agent is asked whether its text is its report, since the text reads as if a hire or a call was still to come.
+    ConfirmReport,
     /// The agent's final text failed a check and must be corrected.
     FixReport,
     /// The agent's reply was empty.
     Empty,
+}
+
+/// What a final text leaves undone, as the agent layer judges it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undone {
+    /// The agent's mode requires a hire before the report.
+    RequiredHire,
+    /// The text promises a hire or a call that was not made.
+    PromisedHire,
+    /// The text names a member of the team that was not hired. The name may be an ordinary word, so no report is marked for it.
+    NamedHire,
+    /// The agent has a team of its own, and the text is short and came without a call.
+    NoHire,
+}
+
+impl Undone {
+    /// Returns the nudge that tells the agent about it.
+    pub fn nudge(self) -> Nudge {
+        match self {
+            Undone::RequiredHire => Nudge::Required,
+            Undone::PromisedHire | Undone::NamedHire | Undone::NoHire => Nudge::ConfirmReport,
+        }
+    }
 }

@@ -284,10 +284,27 @@ fn replied(contract: &mut Contract, id: AskId, said: &Said, found: &mut Found<'_
         // The next request says that the reply was cut.
         shown(contract, NOTICE_BYTES_MAX);
     }
+    check_confirmation(contract, said, found);
+    if said.words.is_some() || said.confirms {
+        contract.undone = said.undone.filter(|_| !said.confirms);
+    }
     contract.said = Some(*said);
     contract.is_nudged = false;
     contract.round.clear();
     contract.calls.begin(id, said.calls);
+}
+
+/// A reply can stand for the text before it only if the agent was asked about that text, and has said and called nothing since.
+fn check_confirmation(contract: &mut Contract, said: &Said, found: &mut Found<'_>) {
+    if said.confirms {
+        let asked = contract.to_confirm.take();
+        let same = asked.is_some() && asked == contract.draft.words;
+        found.demand(same, Law::Reports, format_args!("a reply confirms a text about which the agent was not asked"));
+        let alone = said.words.is_none() && said.calls == 0;
+        found.demand(alone, Law::Reports, format_args!("a reply that confirms a text has a text or a call of its own"));
+    } else if said.words.is_some() || said.calls > 0 {
+        contract.to_confirm = None;
+    }
 }
 
 fn checked(contract: &mut Contract, id: AskId, verdict: Verdict) {

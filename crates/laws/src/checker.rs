@@ -142,6 +142,9 @@ fn nudged(contract: &mut Contract, nudge: Nudge, found: &mut Found<'_>) {
     found.demand(first, Law::Replay, format_args!("the agent got the nudge {nudge:?} twice"));
     let waits = contract.draft.is_continued();
     found.demand(!waits, Law::Reports, format_args!("the agent got a nudge, but its reply waits for its continuation"));
+    if nudge == Nudge::ConfirmReport {
+        contract.to_confirm = contract.draft.words;
+    }
     contract.nudged.push(nudge);
     contract.is_nudged = true;
 }

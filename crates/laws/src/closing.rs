@@ -1,6 +1,8 @@
 //! How a contract ends: for a true reason, without open asks, and with a report that adds up.
 
-use guildhall_kernel::{Acceptance, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, Limit, Outcome, Report, Wording};
+use guildhall_kernel::{
+    Acceptance, CloseWhen, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, Limit, Nudge, Outcome, Report, Undone, Wording,
+};
 
 use crate::batch::Duty;
 use crate::checker::Step;
@@ -158,15 +160,25 @@ fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let (unheard, owed) = (&report.unheard, &contract.owed);
     found.demand(unheard == owed, Law::Reports, format_args!("lists {unheard:?} as unheard, but {owed:?} are owed"));
     let due = match report.text {
-        Wording::Final(_) => contract.said.and_then(|said| said.undone),
+        Wording::Final(_) => contract.undone.filter(|undone| is_marked(contract, *undone)),
         Wording::Assembled(_) => None,
     };
-    let same = report.ignored_nudge == due;
     found.demand(
-        same,
+        report.undone == due,
         Law::Reports,
-        format_args!("names {:?} as the ignored nudge, not {due:?}", report.ignored_nudge),
+        format_args!("says that {:?} is undone, not {due:?}", report.undone),
     );
+}
+
+/// Returns whether a report says that this is undone. A promise is marked only if the agent has answered the question about it,
+/// and not in a conversation, whose owner has read every text.
+fn is_marked(contract: &Contract, undone: Undone) -> bool {
+    let was_asked = contract.nudged.contains(&Nudge::ConfirmReport) && contract.to_confirm.is_none();
+    match undone {
+        Undone::RequiredHire => true,
+        Undone::PromisedHire | Undone::NoHire => was_asked && contract.brief.close_when == CloseWhen::FinalText,
+        Undone::NamedHire => false,
+    }
 }
 
 fn check_figures(contract: &Contract, report: &Report, found: &mut Found<'_>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Addressee, AskId, Brief, CallRef, Check, CloseWhen, Matter, Msat, Nudge, Origin, Outcome, Path, Report, Said,
-    Stimulus,
+    Stimulus, TextRef, Undone,
 };
 
 use crate::calls::Calls;
@@ -108,6 +108,10 @@ pub(crate) struct Contract {
     /// The strongest ending that it has heard.
     pub(crate) ending: Ending,
     pub(crate) nudged: Vec<Nudge>,
+    /// The text about which the agent was asked whether it is its report, until the agent says or calls something else.
+    pub(crate) to_confirm: Option<TextRef>,
+    /// What the newest text leaves undone, as the agent layer judged it.
+    pub(crate) undone: Option<Undone>,
     /// Whether the agent was given a nudge since its newest reply.
     pub(crate) is_nudged: bool,
     pub(crate) compacted: u32,
@@ -152,6 +156,8 @@ impl Contract {
             commands: BTreeSet::new(),
             ending: Ending::Nothing,
             nudged: Vec::new(),
+            to_confirm: None,
+            undone: None,
             is_nudged: false,
             compacted: 0,
             phase: Phase::Working,

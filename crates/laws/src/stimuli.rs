@@ -1,7 +1,7 @@
 //! Stimuli: each is heard once, was really sent by its sender, and money comes only from the hirer's hold or from the
 //! owner.
 
-use guildhall_kernel::{Addressee, AskId, AskKey, CloseWhen, Matter, Msat, Path, Sender, Stimulus};
+use guildhall_kernel::{Addressee, AskId, AskKey, CloseWhen, Matter, Msat, Nudge, Path, Sender, Stimulus};
 
 use crate::answers::shown;
 use crate::batch::{Duty, Stage, TopUp};
@@ -23,6 +23,10 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
     let contract = &mut step.tree.contracts[step.me];
     if let Stimulus::Message(text) | Stimulus::Question(text) = stimulus {
         shown(contract, u64::from(text.bytes));
+    }
+    if matches!(stimulus, Stimulus::Message(_)) {
+        // Each message is a new task, about whose report the agent may be asked again.
+        contract.nudged.retain(|nudge| *nudge != Nudge::ConfirmReport);
     }
     let working = matches!(contract.phase, Phase::Working);
     let by_owner = matches!(from, Sender::Owner { .. });

@@ -16,7 +16,7 @@ mod state;
 mod words;
 
 use guildhall_agent::{
-    Attempt, Billing, Delta, Model, Prompt, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
+    Attempt, Billing, Delta, Model, Prompt, PromptData, RawCall, Reply, Reported, Stop, Task, Usage, Watch, Wire,
 };
 use serde_json::{Value, json};
 
@@ -66,6 +66,9 @@ fn reply(prompt: &Prompt) -> Reply {
     let state = State::read(data);
     let tools: Vec<&str> = prompt.opening.tools().iter().map(|tool| tool.name.as_str()).collect();
     reply_with_calls(next(data, &tools, &state), state.replies, bytes_max).unwrap_or_else(|| {
+        if data.asks_to_confirm() {
+            return Reply::words(PromptData::CONFIRMS_REPORT);
+        }
         let report = Report::of(&state);
         reply_with_text(|count| report.text(count), report.places.len(), bytes_max)
     })

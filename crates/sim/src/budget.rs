@@ -450,6 +450,7 @@ impl<'a> Office<'a> {
             size: OwnSize { bytes, tokens: output },
             cut: cut.then_some(Cut::MaxTokens),
             implausible: None,
+            confirms: false,
             calls,
             verdict: Verdict::default(),
         };

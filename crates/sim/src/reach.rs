@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, Certainty, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Waking, Wording,
+    Acceptance, Answer, Ask, Certainty, Fact, Limit, Nudge, Origin, Outcome, Refusal, Stimulus, Turn, Undone, Waking,
+    Wording,
 };
 
 /// The counts of all variants.
@@ -77,7 +78,7 @@ const ALL: &[&str] = &[
     "woke message",
     "woke closing",
     "nudged required",
-    "nudged promise",
+    "nudged confirm report",
     "nudged fix report",
     "nudged empty",
     "charge used",
@@ -129,7 +130,10 @@ const ALL: &[&str] = &[
     "not accepted",
     "text final",
     "text assembled",
-    "ignored nudge",
+    "undone required hire",
+    "undone promised hire",
+    "undone no hire",
+    "confirmed report",
     "cut",
     "unheard",
     "fault crash",
@@ -228,7 +232,7 @@ impl Reach {
                     Wording::Final(_) => "text final",
                     Wording::Assembled(_) => "text assembled",
                 });
-                report.ignored_nudge.iter().for_each(|_| self.count("ignored nudge"));
+                report.undone.iter().for_each(|undone| self.count(undone_name(*undone)));
                 if report.cut {
                     self.count("cut");
                 }
@@ -301,6 +305,7 @@ fn origin_name(origin: Origin) -> &'static str {
 
 fn answer_name(answer: &Answer) -> &'static str {
     match answer {
+        Answer::Said(said) if said.confirms => "confirmed report",
         Answer::Said(_) => "answer said",
         Answer::Result(_) => "answer result",
         Answer::Report(_) => "answer report",
@@ -347,9 +352,19 @@ fn waking_name(waking: Waking) -> &'static str {
 fn nudge_name(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "nudged required",
-        Nudge::Promise => "nudged promise",
+        Nudge::ConfirmReport => "nudged confirm report",
         Nudge::FixReport => "nudged fix report",
         Nudge::Empty => "nudged empty",
+    }
+}
+
+/// Names what a report is marked for.
+fn undone_name(undone: Undone) -> &'static str {
+    match undone {
+        Undone::RequiredHire => "undone required hire",
+        Undone::PromisedHire => "undone promised hire",
+        Undone::NamedHire => "undone named hire",
+        Undone::NoHire => "undone no hire",
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AmountError, Answer, Ask, AskId, BRIEF_BYTES_MAX, CALLS_MAX, Call, Compaction, Contract, Cost, Cut, Effect,
-    FieldName, Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Nudge, Offer, OwnSize,
-    Path, Powers, Reply, Request, Standing, TextKind, TextRef, ToolCall, ToolName, Turn, Unreadable, Verdict,
+    FieldName, Heads, Inherit, Input, MESSAGE_BYTES_MAX, Millis, Mode, Msat, NameError, Need, Offer, OwnSize, Path,
+    Powers, Reply, Request, Standing, TextKind, TextRef, ToolCall, ToolName, Turn, Undone, Unreadable, Verdict,
     WRAP_UP_MARGIN_MAX, WrongField,
 };
 
@@ -77,7 +77,11 @@ impl Script {
 
     fn reply(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Reply {
         let calls = self.calls(chance, contract, request, now);
-        let empty = chance.one_in(24);
+        // A reply that confirms a text about which nobody asked is an empty reply.
+        let continues = contract.unfinished_text().is_some();
+        let confirms =
+            calls.is_empty() && !continues && chance.one_in(if contract.text_to_confirm().is_some() { 2 } else { 60 });
+        let empty = confirms || chance.one_in(24);
         let words = (!empty && (calls.is_empty() || chance.one_in(2))).then(|| self.long_text(chance, TextKind::Words));
         // A reply that continues a cut one has the words of both.
         let before = contract.unfinished_text().filter(|_| calls.is_empty() && request.turn == Turn::Next);
@@ -87,7 +91,8 @@ impl Script {
                 Some(self.text(bytes, TextKind::Words))
             }
             None => words,
-        };
+        }
+        .filter(|_| !confirms);
         let reply = self.text(words.map_or(20, |words| words.bytes), TextKind::Reply);
         let input_tokens = match chance.weighted(&[6, 3, 1]) {
             0 => Some(request.tokens - request.tokens / 4),
@@ -100,17 +105,18 @@ impl Script {
         let size = OwnSize { bytes: reply.bytes, tokens };
         let cut = chance.one_in(6).then(|| chance.pick(&[Cut::MaxTokens, Cut::MaxTokens, Cut::Window]));
         let (used, implausible) = (None, None);
-        Reply { reply, words, output, input_tokens, used, size, cut, implausible, calls, verdict }
+        Reply { reply, words, output, input_tokens, used, size, cut, implausible, confirms, calls, verdict }
     }
 
     fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {
-        let nudge = chance.one_in(8).then(|| chance.pick(&[Nudge::Required, Nudge::Promise]));
+        let all = [Undone::RequiredHire, Undone::PromisedHire, Undone::NamedHire, Undone::NoHire];
+        let undone = chance.one_in(6).then(|| chance.pick(&all));
         let hires = if chance.one_in(8) { 1 + chance.below(2) } else { 0 };
         let then_hire = (0..hires).map(|_| self.offer(chance, contract, now)).collect();
         let compact = chance
             .one_in(10)
             .then(|| Compaction { upto: chance.below(request.upto + 2), bytes: u64::from(chance.below(400)) });
-        Verdict { nudge, then_hire, compact }
+        Verdict { undone, then_hire, compact }
     }
 
     fn calls(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Vec<Call> {

@@ -1,6 +1,6 @@
 // One contract of a session's tree, as `crates/guildhall/src/tree/contract.rs` folds it.
 
-import type { Answer, Ask, Brief, ContractState, Cost, Fact, Msat, Path, QueuedHire, Report, TreeContract, Waits } from '../wire';
+import type { Answer, Ask, Brief, ContractState, Cost, Fact, Lack, Msat, Path, QueuedHire, Report, TreeContract, Waits } from '../wire';
 import { difference, Purse, sum } from './amounts';
 
 interface OpenAsk {
@@ -241,11 +241,26 @@ export class Contract {
       report:
         report === null
           ? null
-          : { outcome: report.outcome, accepted: report.accepted, text: report.text, output: report.output, cut: report.cut },
+          : { outcome: report.outcome, accepted: report.accepted, text: report.text, output: report.output, cut: report.cut, lack: lackOf(report) },
     };
     const own = difference(this.#money.spent, this.#hired);
     details.set(this.#view, { own, change: report?.change ?? 0, openRequest: this.#openRequest() });
     return this.#view;
+  }
+}
+
+function lackOf(report: Report): Lack | null {
+  if (report.outcome !== 'done') return null;
+  if (!report.accepted) return 'acceptance';
+  switch (report.undone) {
+    case 'required_hire':
+      return 'hire';
+    case 'promised_hire':
+    case 'no_hire':
+      return report.undone;
+    case 'named_hire':
+    case null:
+      return null;
   }
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Api } from '../api';
 import { isolated } from '../log';
 import { satDigits, sats } from '../money';
-import type { TextRef } from '../wire';
+import type { Lack, TextRef } from '../wire';
 import { LookBadge, ZONE_WORDS, ZoneGlyph } from './icons';
 import { Folded } from './markdown_view';
 import type { AgentView } from './model';
@@ -145,6 +145,13 @@ function Waiting({ agent, canOrder, onOrder }: Props & { readonly agent: AgentVi
   );
 }
 
+const LACK_WORDS: Readonly<Record<Lack, string>> = {
+  acceptance: 'A check of this report failed.',
+  hire: 'It hired nobody, although its file requires a hire.',
+  promised_hire: 'The report promises a hire that was not made.',
+  no_hire: 'It has a team of its own, but hired nobody.',
+};
+
 type BodyProps = Props & { readonly agent: AgentView; readonly contract: NonNullable<AgentView['contract']> };
 
 function Body({ api, session, agent, agents, contract, facts, version, canOrder, excerpt, onSelect, onOrder }: BodyProps) {
@@ -173,7 +180,7 @@ function Body({ api, session, agent, agents, contract, facts, version, canOrder,
       {contract.report !== null && (
         <section aria-label="Report">
           <h3>{contract.state === 'cancelled' ? 'What it had when it was cancelled' : 'Report'}</h3>
-          {!contract.report.accepted && contract.state === 'done' && <p class="small-text look-ran_dry">A check of this report failed.</p>}
+          {contract.report.lack !== null && <p class="small-text look-ran_dry">{LACK_WORDS[contract.report.lack]}</p>}
           {contract.report.cut && <p class="small-text look-ran_dry">This text is cut: the agent could not finish it.</p>}
           <TextOf key={contract.report.text.hash} api={api} session={session} text={contract.report.text} excerpt={excerpt(contract.report.text)} />
         </section>

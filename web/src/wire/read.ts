@@ -120,6 +120,7 @@ function report(value: unknown): Report {
     output: optional(of['output'], text),
     accepted: oneOf(of['acceptance'], 'accepted', 'not_accepted') === 'accepted',
     cut: of['cut'] === true,
+    undone: optional(of['undone'], (what) => oneOf(what, 'required_hire', 'promised_hire', 'named_hire', 'no_hire')),
     spent: number(of['spent']),
     change: number(of['change']),
     fee: number(of['fee']),
@@ -315,7 +316,7 @@ function texts(value: unknown): Record<string, string> {
 }
 
 /** The form of stored facts that this page reads. */
-const FORM = 3;
+const FORM = 4;
 
 function storedFact(id: string, data: Fields): HallEvent {
   const isKnown = number(data['v']) === FORM;

@@ -27,7 +27,7 @@ export class Script {
 
   fact(contract: string, fact: unknown): this {
     this.#facts += 1;
-    const data = { v: 3, seq: this.#facts, contract, at: this.at, cause: 'tick', fact, texts: this.#texts };
+    const data = { v: 4, seq: this.#facts, contract, at: this.at, cause: 'tick', fact, texts: this.#texts };
     this.#texts = {};
     return this.#push('fact', data);
   }

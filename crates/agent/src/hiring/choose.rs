@@ -72,17 +72,6 @@ impl Team {
         self.workers.iter().map(AsRef::as_ref).find(fits).filter(|_| by == By::Specialty)
     }
 
-    /// Whether a text contains the whole name of a member of the team, as whole words. A name of one word may be an ordinary
-    /// word, so it does not count if the task contains it, too.
-    pub(super) fn is_named_in(&self, text: &str, task: &str) -> bool {
-        let (text, task) = (words_of(text), words_of(task));
-        self.others().any(|worker| {
-            let name = words_of(worker.name.as_str());
-            let is_in = |words: &[String]| !name.is_empty() && words.windows(name.len()).any(|words| words == name);
-            is_in(&text) && (name.len() > 1 || !is_in(&task))
-        })
-    }
-
     /// Returns the agents of the team other than the agent itself.
     pub fn others(&self) -> impl Iterator<Item = &Worker> {
         let is_own = |worker: &Worker| self.standing == Standing::Listed && worker.name == self.own.name;
@@ -131,10 +120,15 @@ fn is_unspaced(letter: char) -> bool {
     matches!(letter, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..)
 }
 
+/// Whether a text contains a whole name, as whole words.
+pub(super) fn mentions_name(name: &[String], text: &[String]) -> bool {
+    !name.is_empty() && text.windows(name.len()).any(|words| words == name)
+}
+
 /// Whether a text mentions an agent: "my scheduling team" mentions a Scheduling Agent.
 pub(super) fn mentions(name: &str, text: &[String]) -> bool {
     let whole = words_of(name);
     let special: Vec<String> = whole.iter().filter(|word| !GENERIC.contains(&word.as_str())).cloned().collect();
     let sought = if special.is_empty() { whole } else { special };
-    !sought.is_empty() && text.windows(sought.len()).any(|words| words == sought)
+    mentions_name(&sought, text)
 }

@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Waker};
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
 use guildhall_agent::{
-    AgentRuntime, Attempt, Hired, History, Model, Profile, Prompt, RawCall, Redactor, Reply, Reported, Status, Stop,
-    Task, Team, Text, TextError, Texts, Tool, Usage, Watch, Wire, Worker, task_key,
+    AgentRuntime, Attempt, Hired, History, Listing, Model, Profile, Prompt, RawCall, Redactor, Reply, Reported, Status,
+    Stop, Task, Team, Text, TextError, Texts, Tool, Usage, Watch, Wire, Worker, task_key,
 };
 use guildhall_kernel::{
     AgentName, AskId, AskKey, Brief, CloseWhen, Context as BriefContext, Fact, Grant, Heads, Hiring, Input, Lineage,
@@ -97,6 +97,7 @@ fn team(dialect: Dialect, mode: DelegationMode) -> Team {
         models: Vec::new(),
         dialect,
         mode,
+        listing: Listing::Open,
         workers,
         ad_hoc: None,
         own: Arc::new(worker("boss", "", &[])),

@@ -149,7 +149,7 @@ pub(super) fn names(agents: &[AgentName]) -> String {
 pub(super) fn nudged(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "is reminded that it must hire an agent",
-        Nudge::Promise => "is reminded to make the hire that its reply announces",
+        Nudge::ConfirmReport => "hired nobody: it is asked whether this is its report",
         Nudge::FixReport => "is told to correct its report",
         Nudge::Empty => "is told that its reply was empty",
     }
@@ -215,7 +215,8 @@ impl fmt::Display for HowEnded {
             None => "",
             Some(Lack::Acceptance) => ", but its report is not accepted",
             Some(Lack::Hire) => ", but it hired nobody although its file requires a hire",
-            Some(Lack::PromisedHire) => ", but a hire that it announced was not made",
+            Some(Lack::PromisedHire) => ", but a hire that its report promises was not made",
+            Some(Lack::NoHire) => ", hired nobody",
         };
         let cut = if cut && outcome != Outcome::Exhausted(Limit::Length) { ", its report is cut" } else { "" };
         write!(f, "{}{lack}{cut}", ending(outcome, out_of_tokens))

@@ -158,7 +158,11 @@ fn a_team_with_a_hiring_cycle_works_and_the_map_shows_the_cycle() {
     let house = house();
     enlist(&house, &[("ada", &hires(&["bob", "zoe"])), ("bob", &hires(&["ada"]))]);
     house.run(&[&CREW[..], &["--agent", "ada"]].concat()).expect(0);
-    assert_eq!(shown(&house, "ada").len(), 1);
+    assert_eq!(
+        shown(&house, "ada").len(),
+        2,
+        "an agent with a team of its own is asked whether a short text is its report"
+    );
     let map = house.guildhall(&["map", "--team", "crew", "--agent", "ada"]);
     let said = format!("{}{}", map.stdout, map.stderr);
     assert_has(&said, &["crew/ada.md:5: ", "ada may hire zoe, but there is no agent of that name", "a hiring cycle"]);

@@ -267,7 +267,7 @@ fn a_session_continues_with_its_own_agents_model_and_project_from_any_directory(
         assert_eq!(worked(&result), ["2 lead done", "2.1 ada done"], "{wire:?}");
         assert_has(&shown(&house, "ada")[1], &["the meeting is on Tuesday"]);
         let models: Vec<Value> = house.requests().into_iter().map(|mut request| request["model"].take()).collect();
-        assert_eq!(models, vec![json!("deep-model"); 5], "{wire:?}");
+        assert_eq!(models, vec![json!("deep-model"); 6], "{wire:?}");
     }
 }
 

@@ -297,35 +297,74 @@ fn an_agent_that_must_hire_is_nudged_once_with_the_tool_forced_and_then_the_runt
     }
 }
 
-#[test]
-fn an_agent_that_only_names_its_team_is_nudged_once_and_no_agent_is_hired() {
-    for (wire, words) in WIRES.into_iter().zip(["I will delegate this to ada.", "Das macht Ada für mich."]) {
-        let house = house(wire, "delegate_task", &json!([always("lead", says(words))]));
-        let result = house.run(&CREW).expect(0).json();
-        assert_eq!(answer(&result), words, "{wire:?}");
-        assert_eq!(worked(&result), ["1 lead done"]);
-        let nudged = facts(&house, result["session"].as_str().unwrap(), "nudged");
-        assert_eq!(nudged, [("1".to_owned(), json!("promise"))]);
-        assert_has(&shown(&house, "lead")[1], &["it makes no call, so nothing was done"]);
+const CONFIRM: &str = "If this is your report, answer only DONE. If not, make the calls now.";
 
+/// What an agent was asked about its report.
+fn questions(house: &House, agent: &str) -> Vec<String> {
+    shown(house, agent).into_iter().filter(|request| request.contains(CONFIRM)).collect()
+}
+
+#[test]
+fn a_promise_that_is_repeated_is_the_report_and_ends_with_its_own_exit_code_and_mark() {
+    for (wire, words) in
+        WIRES.into_iter().zip(["I will delegate this to the bird watcher.", "Das macht der Bird Watcher für mich."])
+    {
+        let lead = hires(&["bird-watcher"]);
+        let rules = json!([always("lead", says(words))]);
+        let house = staffed(House::new(wire, &rules), &[("lead", &lead), ("bird-watcher", "")]);
+        let ended = house.run(&CREW).expect(7);
+        let result = ended.json();
+        assert_eq!((answer(&result), &result["bill"]["contracts"][0]["lack"]), (words, &json!("promised_hire")));
+        assert_has(&ended.stderr, &["but a hire that its report promises was not made"]);
+        assert_eq!((worked(&result), questions(&house, "lead").len()), (vec!["1 lead done".to_owned()], 1), "{wire:?}");
+        let nudged = facts(&house, result["session"].as_str().unwrap(), "nudged");
+        assert_eq!(nudged, [("1".to_owned(), json!("confirm_report"))]);
+    }
+}
+
+#[test]
+fn an_agent_that_hires_after_the_question_reports_as_usual() {
+    for wire in WIRES {
         let rules = json!([
-            first("lead", says(words)),
-            by("lead", json!({"last_user": "it makes no call"}), delegates("ada", "Look.", 500)),
+            first("lead", says("I will delegate this to ada.")),
+            by("lead", json!({"last_user": "Nobody was hired."}), delegates("ada", "Look.", 500)),
             always("lead", says("Ada says: Tuesday.")),
             always("ada", says("Tuesday, it is.")),
         ]);
-        let house = self::house(wire, "delegate_task", &rules);
+        let house = house(wire, "delegate_task", &rules);
         let result = house.run(&CREW).expect(0).json();
         assert_eq!((answer(&result), worked(&result).len()), ("Ada says: Tuesday.", 2), "{wire:?}");
     }
 }
 
 #[test]
-fn an_agent_that_does_not_name_its_team_is_not_nudged() {
-    let rules = json!([always("lead", says("I did not delegate this: the notes say Tuesday."))]);
-    let house = house(Wire::Anthropic, "delegate_task", &rules);
-    let result = house.run(&CREW).expect(0).json();
-    assert_eq!((worked(&result), house.peer.executions()), (vec!["1 lead done".to_owned()], 1));
+fn a_short_report_without_a_hire_is_asked_about_once_and_done_keeps_it() {
+    for wire in WIRES {
+        let text = "I did not delegate this: the notes say Tuesday.";
+        let rules = json!([by("lead", json!({"last_user": CONFIRM}), says("DONE.")), always("lead", says(text))]);
+        let house = house(wire, "delegate_task", &rules);
+        let ended = house.run(&CREW).expect(0);
+        let result = ended.json();
+        assert_eq!(
+            (answer(&result), worked(&result), house.peer.executions()),
+            (text, vec!["1 lead done".to_owned()], 2)
+        );
+        assert_eq!(result["bill"]["contracts"][0]["lack"], Value::Null);
+        assert_lacks(&format!("{}{}", ended.stdout, ended.stderr), &["DONE"]);
+        let id = result["session"].as_str().unwrap();
+        assert_lacks(&house.guildhall(&["show", id]).expect(0).stdout, &["DONE"]);
+
+        let house = self::house(wire, "delegate_task", &json!([always("lead", says(text))]));
+        let result = house.run(&CREW).expect(0).json();
+        assert_eq!((answer(&result), &result["bill"]["contracts"][0]["lack"]), (text, &json!("no_hire")), "{wire:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_can_t_be_asked_is_not_marked() {
+    let house = house(Wire::Anthropic, "delegate_task", &json!([always("lead", says("I will delegate this to ada."))]));
+    let result = house.run(&[&CREW[..], &["--max-turns", "1"]].concat()).expect(0).json();
+    assert_eq!((&result["bill"]["contracts"][0]["lack"], house.peer.executions()), (&Value::Null, 1));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_server_that_is_told_to_stop_lets_its_calls_end_and_the_next_one_continues()
 #[test]
 fn a_call_between_two_tries_is_not_tried_again_after_the_stop_and_not_lost() {
     let busy = json!({"raw": {"status": 503, "headers": {"retry-after": "2"}, "body": "busy"}});
-    let house = house_with_offer(&json!([first("lead", busy), always("lead", says("On Tuesday."))]));
+    let house = house_with_offer(&json!([first("lead", busy), always("lead", says(&"It is on Tuesday. ".repeat(30)))]));
     let server = Server::start_unbilled(&house);
     let session = server.funded("crew", 1000);
     let events = session.events(None);

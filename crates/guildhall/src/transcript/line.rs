@@ -227,7 +227,7 @@ fn ended(outcome: Outcome) -> &'static str {
 fn reminder(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "a hire is required before the report",
-        Nudge::Promise => "a hire was announced and not made",
+        Nudge::ConfirmReport => "asked whether this is its report",
         Nudge::FixReport => "the report failed a check",
         Nudge::Empty => "the reply was empty",
     }
@@ -345,7 +345,7 @@ mod tests {
                 text: Wording::Final(text),
                 output: None,
                 acceptance: Acceptance::NotAccepted,
-                ignored_nudge: None,
+                undone: None,
                 unheard: Vec::new(),
                 spent: msat(16_844),
                 change: msat(1000),

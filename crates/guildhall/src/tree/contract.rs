@@ -9,6 +9,8 @@ use guildhall_kernel::{
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::bill::Lack;
+
 /// A contract, as someone who watches the session sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeContract {
@@ -142,6 +144,8 @@ pub struct TreeReport {
     pub output: Option<TextRef>,
     /// Whether the text is cut: its model could not finish it.
     pub cut: bool,
+    /// What the report lacks, if the contract is done.
+    pub lack: Option<Lack>,
 }
 
 /// A hire that waits for money and has no contract yet.
@@ -359,6 +363,7 @@ impl TreeContract {
             text: report.text.text(),
             output: report.output,
             cut: report.cut,
+            lack: Lack::of(report),
         });
     }
 }

@@ -10,6 +10,7 @@ mod library;
 mod missing;
 #[cfg(feature = "lightning")]
 mod money;
+mod promises;
 mod settings;
 mod tamper;
 mod tree;

@@ -246,7 +246,7 @@ fn wide(brief: &Brief, hires: u32) -> Vec<Stored> {
         text: Wording::Final(brief.task),
         output: None,
         acceptance: Acceptance::NotAccepted,
-        ignored_nudge: None,
+        undone: None,
         unheard: Vec::new(),
         spent,
         change: Msat::ZERO,

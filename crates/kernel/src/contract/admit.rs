@@ -12,7 +12,7 @@ use crate::money::{Heads, Msat, Quantity};
 use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
-use crate::report::{Nudge, Outcome};
+use crate::report::{Nudge, Outcome, Undone};
 use crate::text::{Hash, TextRef};
 use crate::time::Millis;
 
@@ -74,14 +74,18 @@ impl Contract {
         }
     }
 
-    /// Applies the agent layer's verdict on a final text: give the nudge, if the agent has not had it yet; otherwise
-    /// hire.
+    /// Applies the agent layer's verdict on a final text: give the nudge about what is undone, if the agent has not had it
+    /// yet; otherwise hire.
     fn apply_verdict(&mut self, reply: &Reply, now: Millis, facts: &mut Vec<Fact>) {
-        let empty = reply.words.is_none().then_some(Nudge::Empty);
-        match empty.or(reply.said().undone) {
+        let nudge = match (reply.words, reply.confirms) {
+            (_, true) => None,
+            (None, false) => Some(Nudge::Empty),
+            (Some(_), false) => reply.verdict.undone.map(Undone::nudge),
+        };
+        match nudge {
             Some(nudge) if self.can_nudge(nudge) => self.emit(Fact::Nudged(nudge), facts),
             Some(Nudge::Empty) => self.begin_closing(Outcome::Failed, facts),
-            Some(Nudge::Required | Nudge::Promise | Nudge::FixReport) | None => {
+            Some(Nudge::Required | Nudge::ConfirmReport | Nudge::FixReport) | None => {
                 let offers = &reply.verdict.then_hire;
                 let places = self.places(&offers.iter().map(Want::Hire).collect::<Vec<_>>(), now);
                 for (offer, place) in offers.iter().zip(places) {
@@ -92,9 +96,12 @@ impl Contract {
     }
 
     /// Returns whether the agent can be given a nudge: only once, and only if another turn can follow. After an empty
-    /// reply there is no text to fall back on, so the contract always tries another turn.
+    /// reply there is no text to fall back on, so the contract always tries another turn. A text that is cut is no report,
+    /// so nobody asks whether it is one.
     fn can_nudge(&self, nudge: Nudge) -> bool {
-        !self.nudged.contains(&nudge) && (nudge == Nudge::Empty || self.has_another_turn())
+        let asks_about_cut_text = nudge == Nudge::ConfirmReport && self.wording_is_cut();
+        let can_follow = nudge == Nudge::Empty || self.has_another_turn();
+        !self.nudged.contains(&nudge) && can_follow && !asks_about_cut_text
     }
 
     /// Admits or refuses one call, or lets it wait. Each hire of a reply takes the next place.

@@ -9,7 +9,7 @@ use crate::fact::{Fact, Hold, Pause, Waking};
 use crate::money::{Msat, Quantity};
 use crate::path::AskId;
 use crate::refusal::Refusal;
-use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
+use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Undone};
 use crate::tariff::{LAST_TOKENS_MIN, TURN_TOKENS};
 use crate::time::Millis;
 
@@ -286,6 +286,19 @@ impl Contract {
         self.close(outcome, facts);
     }
 
+    /// Returns what the final text leaves undone although the agent was told about it. A promise is marked only if the agent
+    /// has answered the question about it, and not at the end of a conversation, whose owner has read each text.
+    pub(super) fn told_undone(&self) -> Option<Undone> {
+        let undone = self.final_text.as_ref()?.undone?;
+        let was_asked = self.nudged.contains(&Nudge::ConfirmReport) && self.to_confirm.is_none();
+        let was_asked = was_asked && self.brief.close_when == CloseWhen::FinalText;
+        match undone {
+            Undone::RequiredHire => Some(undone),
+            Undone::PromisedHire | Undone::NoHire => was_asked.then_some(undone),
+            Undone::NamedHire => None,
+        }
+    }
+
     /// Returns whether the contract can pay for another turn after a nudge.
     pub(super) fn has_another_turn(&self) -> bool {
         let mut view = self.view;
@@ -310,7 +323,7 @@ impl Contract {
             text: self.wording(),
             output: self.final_text.as_ref().and_then(|final_text| final_text.output),
             acceptance,
-            ignored_nudge: self.final_text.as_ref().and_then(|final_text| final_text.undone),
+            undone: self.told_undone(),
             unheard: self.owed.clone(),
             spent,
             change: self.purse.granted().minus(spent).expect("the spent money is part of the grant"),

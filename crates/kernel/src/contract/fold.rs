@@ -127,6 +127,7 @@ impl Contract {
             final_text: None,
             newest_text: brief.task,
             nudged: BTreeSet::new(),
+            to_confirm: None,
             round: Round::default(),
             heard: BTreeSet::new(),
             asked_to_end: None,
@@ -501,6 +502,9 @@ impl Contract {
     fn fold_nudged(&mut self, nudge: Nudge) -> Law {
         law(self.phase == Phase::Working, "a contract that is ending gets no nudge")?;
         law(self.nudged.insert(nudge), "an agent gets each nudge once")?;
+        if nudge == Nudge::ConfirmReport {
+            self.to_confirm.clone_from(&self.final_text);
+        }
         self.unread = true;
         self.nudge = Some(nudge);
         self.view.add(NOTICE_BYTES_MAX);

@@ -7,7 +7,7 @@ use crate::ask::{Ask, Origin, Request, Stimulus, Turn};
 use crate::fact::{Fact, Pause, Waking};
 use crate::path::{AskId, CallRef};
 use crate::refusal::Refusal;
-use crate::report::{Acceptance, Limit, Nudge, Outcome, Report};
+use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Undone};
 
 impl Contract {
     /// Refuses a fact that can't come now, whatever its details are.
@@ -121,12 +121,13 @@ impl Contract {
 
     fn check_nudged(&self, nudge: Nudge) -> Law {
         let found = match nudge {
-            Nudge::Required | Nudge::Promise => false,
+            Nudge::Required | Nudge::ConfirmReport => {
+                self.final_text.as_ref().and_then(|text| text.undone).map(Undone::nudge) == Some(nudge)
+            }
             Nudge::FixReport => self.round.can_be_corrected(),
             Nudge::Empty => self.final_text.is_none(),
         };
-        let undone = self.final_text.as_ref().and_then(|final_text| final_text.undone);
-        law(found || undone == Some(nudge), "a nudge has its reason in the agent's reply")
+        law(found, "a nudge has its reason in the agent's reply")
     }
 
     /// An ending on request needs the request.
@@ -154,8 +155,8 @@ impl Contract {
             "a report has the output of its final text",
         )?;
         law(
-            report.ignored_nudge == self.final_text.as_ref().and_then(|final_text| final_text.undone),
-            "a report names the nudge that its final text ignored",
+            report.undone == self.told_undone(),
+            "a report says what its final text leaves undone although the agent was told about it",
         )?;
         let passed = self.final_text.is_some() && self.round.passed(self.brief.checks.len());
         law(!report.cut || report.acceptance == Acceptance::NotAccepted, "a text that was cut is not accepted")?;

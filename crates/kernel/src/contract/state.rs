@@ -7,7 +7,7 @@ use crate::fact::Hold;
 use crate::input::Need;
 use crate::money::{Msat, Quantity};
 use crate::path::{AskId, CallRef, Path};
-use crate::report::{Nudge, Outcome, Report};
+use crate::report::{Outcome, Report, Undone};
 use crate::tariff::FRAME_TOKENS;
 use crate::text::TextRef;
 use crate::time::Millis;
@@ -176,7 +176,7 @@ pub(super) struct Requested {
 pub(super) struct FinalText {
     pub(super) text: TextRef,
     pub(super) output: Option<TextRef>,
-    pub(super) undone: Option<Nudge>,
+    pub(super) undone: Option<Undone>,
     /// Whether the text is cut: its model could not finish it.
     pub(super) cut: bool,
     pub(super) size: OwnSize,

@@ -2,7 +2,7 @@
 
 use guildhall_kernel::{
     Acceptance, Addressee, Answer, Ask, AskId, CallRef, Cost, Fact, Heads, Hold, Limit, Matter, Mode, Msat, Need,
-    Nudge, Origin, Outcome, Path, Pause, Report, Request, Said, Stimulus, TextRef, Turn, Waking, Wording,
+    Nudge, Origin, Outcome, Path, Pause, Report, Request, Said, Stimulus, TextRef, Turn, Undone, Waking, Wording,
 };
 
 use crate::hall::Hall;
@@ -203,7 +203,7 @@ fn report(report: &Report) -> String {
     });
     parts.extend(report.cut.then(|| "cut".to_owned()));
     parts.extend(report.output.map(|output| format!("output {}", spelled(output))));
-    parts.extend(report.ignored_nudge.map(|undone| format!("ignored nudge {}", nudge(undone))));
+    parts.extend(report.undone.map(|undone| format!("undone: {}", self::undone(undone))));
     parts.extend((!report.unheard.is_empty()).then(|| format!("unheard {}", ids(&report.unheard))));
     parts.push(format!("spent {}", report.spent));
     parts.extend((report.fee > Msat::ZERO).then(|| format!("fee {}", report.fee)));
@@ -228,7 +228,7 @@ fn outcome(outcome: Outcome) -> String {
 fn nudge(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "required",
-        Nudge::Promise => "promise",
+        Nudge::ConfirmReport => "confirm report",
         Nudge::FixReport => "fix report",
         Nudge::Empty => "empty",
     }
@@ -293,4 +293,13 @@ fn ids(ids: &[AskId]) -> String {
 fn spelled(text: TextRef) -> String {
     let letters: Vec<u8> = text.hash.0.into_iter().take_while(|letter| *letter != 0).collect();
     format!("{:?}", String::from_utf8(letters).expect("the tests use ASCII"))
+}
+
+fn undone(undone: Undone) -> &'static str {
+    match undone {
+        Undone::RequiredHire => "required hire",
+        Undone::PromisedHire => "promised hire",
+        Undone::NamedHire => "named hire",
+        Undone::NoHire => "no hire",
+    }
 }

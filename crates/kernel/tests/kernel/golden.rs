@@ -112,5 +112,5 @@ fn every_other_enum_has_a_fixed_form() {
 #[test]
 fn the_version_changes_with_the_form_and_only_then() {
     let versions = (FORMAT, ACCOUNT_FORMAT, TREASURY_FORMAT);
-    assert_eq!(versions, (3, 5, 1), "a form that was used gets the next number, never an older one");
+    assert_eq!(versions, (4, 5, 1), "a form that was used gets the next number, never an older one");
 }

@@ -3,8 +3,8 @@
 
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Brief, CloseWhen, Compaction, Contract, Cost, Fact, Grant, Heads, Hiring, Inherit,
-    Input, MESSAGE_BYTES_MAX, Millis, Msat, Need, Nudge, Offer, Outcome, Refusal, Reply, Report, Sender, Standing,
-    Stimulus, TextRef, Verdict, WRAP_UP_MARGIN_MAX,
+    Input, MESSAGE_BYTES_MAX, Millis, Msat, Need, Offer, Outcome, Refusal, Reply, Report, Sender, Standing, Stimulus,
+    TextRef, Undone, Verdict, WRAP_UP_MARGIN_MAX,
 };
 
 use crate::hall::{Delivery, Hall};
@@ -99,9 +99,9 @@ fn the_rest_of_the_severance_does_not_pay_for_a_check() {
 #[test]
 fn without_another_turn_the_final_text_counts_and_no_nudge_is_given() {
     let mut hall = Hall::open(Brief { turns_max: 1, ..root("coder", 100) });
-    hall.replies("1", undone(Nudge::Required, &[]));
+    hall.replies("1", undone(Undone::RequiredHire, &[]));
     let report = hall.report("1");
-    assert_eq!((report.outcome, report.ignored_nudge), (Outcome::Done, Some(Nudge::Required)));
+    assert_eq!((report.outcome, report.undone), (Outcome::Done, Some(Undone::RequiredHire)));
 }
 
 #[test]
@@ -171,9 +171,9 @@ fn a_fork_of_an_ad_hoc_specialist_is_identified_by_its_task_alone() {
 fn each_message_from_the_owner_resets_the_nudges_of_a_conversation() {
     let mut hall = Hall::open(Brief { close_when: CloseWhen::Asked, ..root("coder", 1000) });
     for round in 0..2 {
-        hall.replies("1", undone(Nudge::Required, &[]));
+        hall.replies("1", undone(Undone::RequiredHire, &[]));
         assert!(hall.waits_for_model("1"), "round {round}: the agent gets the nudge");
-        hall.replies("1", undone(Nudge::Required, &[]));
+        hall.replies("1", undone(Undone::RequiredHire, &[]));
         assert!(!hall.waits_for_model("1"), "round {round}: the agent gets the nudge only once");
         hall.owner_sends("1", Stimulus::Message(message("and now?")));
     }

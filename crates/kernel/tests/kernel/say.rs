@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AgentName, Brief, Call, Check, CloseWhen, Context, Cost, Effect, Grant, Hash, Heads, Hiring, Inherit, Lineage,
-    Millis, Mode, Msat, Need, Nudge, Offer, OwnSize, Path, Power, PowerSet, Powers, Reply, Standing, Tariff, TextKind,
-    TextRef, ToolCall, ToolName, Unreadable, Verdict,
+    Millis, Mode, Msat, Need, Offer, OwnSize, Path, Power, PowerSet, Powers, Reply, Standing, Tariff, TextKind,
+    TextRef, ToolCall, ToolName, Undone, Unreadable, Verdict,
 };
 
 /// The cost of a reply if the test sets none.
@@ -239,6 +239,7 @@ pub(crate) fn words(words: &str) -> Reply {
         size: own_size(words),
         cut: None,
         implausible: None,
+        confirms: false,
         calls: Vec::new(),
         verdict: Verdict::default(),
     }
@@ -254,12 +255,17 @@ pub(crate) fn calling(calls: &[Do]) -> Reply {
     Reply { calls: calls.iter().map(|call| call.0.clone()).collect(), ..words("at work") }
 }
 
-/// A final text with a nudge from the agent layer, and the hires to make if the agent ignores the nudge.
-pub(crate) fn undone(nudge: Nudge, then_hire: &[Do]) -> Reply {
+/// A reply that only says that the text before it is the report.
+pub(crate) fn confirms() -> Reply {
+    Reply { words: None, confirms: true, ..words("DONE") }
+}
+
+/// A final text that leaves something undone, and the hires to make if the agent ignores the nudge about it.
+pub(crate) fn undone(undone: Undone, then_hire: &[Do]) -> Reply {
     let offer = |call: &Do| {
         let Call::Hire(offer) = &call.0 else { panic!("{:?} is not a hire", call.0) };
         (**offer).clone()
     };
     let then_hire = then_hire.iter().map(offer).collect();
-    Reply { verdict: Verdict { nudge: Some(nudge), then_hire, compact: None }, ..words("I will have it done") }
+    Reply { verdict: Verdict { undone: Some(undone), then_hire, compact: None }, ..words("I will have it done") }
 }

@@ -298,8 +298,8 @@ fn a_hire_that_waited_past_its_deadline_is_refused_and_the_next_is_tried() {
 fn a_hire_of_a_cascade_waits_too() {
     let mut hall = hall(150);
     let all = names(&["a", "b", "c"]);
-    hall.replies("1", crate::say::undone(guildhall_kernel::Nudge::Required, &all));
-    let facts = hall.replies("1", crate::say::undone(guildhall_kernel::Nudge::Required, &all));
+    hall.replies("1", crate::say::undone(guildhall_kernel::Undone::RequiredHire, &all));
+    let facts = hall.replies("1", crate::say::undone(guildhall_kernel::Undone::RequiredHire, &all));
     assert_eq!((hired(&facts).len(), queued(&facts)), (2, vec![3]), "{facts:?}");
 }
 

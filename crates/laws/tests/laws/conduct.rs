@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     Acceptance, Answer, Ask, AskId, Brief, CALLS_MAX, Cause, Fact, Limit, Millis, Mode, Need, Nudge, Origin, Outcome,
-    Pause, Refusal, Report, Stimulus, TextKind, Waking, Wording,
+    Pause, Refusal, Report, Stimulus, TextKind, Undone, Waking, Wording,
 };
 use guildhall_laws::Law;
 
@@ -124,7 +124,7 @@ fn a_report_has_the_agents_newest_text() {
     };
     wrong(|report| report.text = Wording::Final(text(TextKind::Words, 1)), "not the agent's newest text");
     wrong(|report| report.text = Wording::Assembled(text(TextKind::Words, 3)), "is done without a final text");
-    wrong(|report| report.ignored_nudge = Some(Nudge::FixReport), "names Some(FixReport) as the ignored nudge");
+    wrong(|report| report.undone = Some(Undone::RequiredHire), "says that Some(RequiredHire) is undone");
 }
 
 #[test]
@@ -286,8 +286,8 @@ fn one_request_is_open_at_a_time() {
 #[test]
 fn a_nudge_is_given_once() {
     let mut j = scenes::one_tool().until(2);
-    j.step("1", Cause::Tick).fact(Fact::Nudged(Nudge::Promise)).fact(Fact::Nudged(Nudge::Promise));
-    j.breaks(Law::Replay, "the nudge Promise twice");
+    j.step("1", Cause::Tick).fact(Fact::Nudged(Nudge::ConfirmReport)).fact(Fact::Nudged(Nudge::ConfirmReport));
+    j.breaks(Law::Replay, "the nudge ConfirmReport twice");
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn a_reply_that_waits_for_its_continuation_is_not_checked() {
 #[test]
 fn an_agent_gets_no_nudge_in_the_middle_of_a_reply() {
     let mut j = parts(&root(), 1);
-    j.fact(Fact::Nudged(Nudge::Promise)).request(&[]);
+    j.fact(Fact::Nudged(Nudge::ConfirmReport)).request(&[]);
     j.breaks(Law::Reports, "the agent got a nudge, but its reply waits for its continuation");
 }
 

@@ -170,6 +170,7 @@ pub(crate) fn said(seed: u8, calls: u32) -> Answer {
         size: OwnSize { bytes: 10, tokens: 0 },
         cut: None,
         implausible: None,
+        confirms: false,
         calls,
         undone: None,
     })
@@ -205,7 +206,7 @@ pub(crate) fn report(outcome: Outcome, words: u8, granted: u64, spent: u64) -> R
         text: Wording::Final(text(TextKind::Words, words)),
         output: None,
         acceptance,
-        ignored_nudge: None,
+        undone: None,
         unheard: Vec::new(),
         spent: msat(spent),
         change: msat(granted - spent),

@@ -189,6 +189,8 @@ pub(crate) struct TreeReportView {
     accepted: bool,
     /// Whether the text is cut: its model could not finish it.
     cut: bool,
+    /// What the report of a contract that is done lacks: `acceptance`, `hire`, `promised_hire` or `no_hire`.
+    lack: Option<String>,
     /// The text.
     text: TextRefView,
     /// The structured output, if the brief demands one.

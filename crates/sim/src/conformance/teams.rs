@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use guildhall_agent::roster::{DelegationMode, Dialect};
-use guildhall_agent::{Team, Worker};
+use guildhall_agent::{Listing, Team, Worker};
 use guildhall_kernel::{AgentName, Hiring, Msat, Powers, Standing, TextKind};
 
 use super::script::{agent, redactor, tariff};
@@ -37,6 +37,7 @@ pub(crate) fn team_of(own: &str, names: &[&str], dialect: Dialect, mode: Delegat
         models: Vec::new(),
         dialect,
         mode,
+        listing: Listing::Open,
         workers,
         ad_hoc: None,
         own,

@@ -268,9 +268,9 @@ fn an_agent_that_only_names_a_team_member_is_nudged_and_then_its_report_counts()
     assert_snapshot!(shown(&played, "1#2"), @"
     user: Find out what the moon is made of.
     agent: I will ask the cook to taste it.
-    user: Your reply names a member of your team or writes a call as text, but it makes no call, so nothing was done. If you meant to call a tool, call it now. If not, give your full report again.
+    user: Nobody was hired. If this is your report, answer only DONE. If not, make the calls now.
     ");
-    assert_eq!(report(&played, "1").ignored_nudge, None, "a guess about a text is not a fault");
+    assert_eq!(report(&played, "1").undone, None, "a guess about a text is not a fault");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn the_runtime_hires_for_an_agent_that_must_hire_and_does_not() {
         ["the runtime hires for an agent that must hire and does not", "an agent that must hire is nudged once"]
     {
         let played = play(script);
-        assert_eq!(report(&played, "1").ignored_nudge, None, "{script}");
+        assert_eq!(report(&played, "1").undone, None, "{script}");
         assert!(played.shown.contains_key("1.1#1"), "{script}");
     }
 }

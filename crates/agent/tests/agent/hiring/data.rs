@@ -71,7 +71,7 @@ pub(crate) fn report(text: &Text, outcome: Outcome) -> Answer {
         text: Wording::Final(text.of),
         output: None,
         acceptance: Acceptance::Accepted,
-        ignored_nudge: None,
+        undone: None,
         unheard: Vec::new(),
         spent: Msat::ZERO,
         change: Msat::ZERO,
@@ -106,6 +106,7 @@ fn the_data_of_a_prompt_is_in_the_order_of_the_calls_and_without_the_runtime_s_t
         size: guildhall_kernel::OwnSize::default(),
         cut: None,
         implausible: None,
+        confirms: false,
         calls: 3,
         undone: None,
     };

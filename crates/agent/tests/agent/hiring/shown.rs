@@ -11,7 +11,7 @@ use guildhall_agent::{
     Reported, STATUS_BYTES_MAX, Status, Task, Text, Usage, WaitReason, Watch, transcript,
 };
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, AskId, AskKey, Brief, Cost, Fact, Heads, Input, Limit, Millis, Mode, Msat, Nudge, Origin,
+    Acceptance, Answer, Ask, AskId, AskKey, Brief, Cost, Fact, Heads, Input, Limit, Millis, Mode, Msat, Origin,
     Outcome, Path, Report, Request, Sender, Stimulus, TextKind, Turn, Wording,
 };
 use serde_json::json;
@@ -259,7 +259,7 @@ fn a_report_says_how_the_hire_ended_and_can_t_close_its_own_marks() {
     let ended = Report {
         text: Wording::Final(words.of),
         acceptance: Acceptance::NotAccepted,
-        ignored_nudge: Some(Nudge::Promise),
+        undone: Some(guildhall_kernel::Undone::PromisedHire),
         spent: Msat::new(1500).unwrap(),
         change: Msat::new(3500).unwrap(),
         reserved: Msat::new(200).unwrap(),

@@ -1,6 +1,8 @@
 //! The verdict on a reply without a call.
 
-use guildhall_kernel::{Ask, Hold, Mode, Nudge, Origin, Refusal, Sender, Stimulus, Verdict};
+use guildhall_kernel::{
+    Answer, Ask, Cost, Hold, Mode, Nudge, Origin, Outcome, OwnSize, Refusal, Said, Sender, Stimulus, Undone, Verdict,
+};
 
 use super::*;
 
@@ -34,7 +36,7 @@ fn owner_speaks() -> Fact {
 }
 
 fn nudged() -> Fact {
-    Fact::Nudged(Nudge::Promise)
+    Fact::Nudged(Nudge::ConfirmReport)
 }
 
 /// Checks whether a final text is nudged, for a team with the names of the travel example.
@@ -43,9 +45,8 @@ fn check_nudged(words: &str, expect: bool) {
     let mut travel = offered();
     let names = ["Scheduling Agent", "Financial Agent", "Flight Agent", "Experiences Agent", "Food Agent", "editor"];
     travel.workers = names.map(|name| Arc::new(worker(name, "", &[]))).into();
-    let nudge = expect.then_some(Nudge::Promise);
     let (verdict, _) = verdict_after(travel, words, CloseWhen::FinalText, vec![]);
-    assert_eq!(verdict, Verdict { nudge, ..Verdict::default() }, "{words}");
+    assert_eq!(verdict.undone.map(Undone::nudge), expect.then_some(Nudge::ConfirmReport), "{words}");
 }
 
 /// A hire that waits for money.
@@ -66,7 +67,7 @@ fn a_hire_that_waits_for_money_counts_as_hired_until_it_is_refused() {
     let refused =
         Fact::Refused { why: Refusal::Closing, origin: Origin::Course, bytes: 9, agent: None, ordinal: Some(1) };
     let after = verdict(DelegationMode::Required, "Done.", vec![waits(Origin::Course), refused]);
-    assert_eq!((after.nudge, hires(&after).is_empty()), (Some(Nudge::Required), false));
+    assert_eq!((after.undone, hires(&after).is_empty()), (Some(Undone::RequiredHire), false));
 }
 
 #[test]
@@ -128,25 +129,176 @@ fn a_name_of_one_word_does_not_count_if_the_task_contains_it() {
     assert_eq!(verdict_after(one, words, CloseWhen::FinalText, vec![]).0, Verdict::default());
 }
 
+/// Returns what a text leaves undone after these facts.
+fn undone(words: &str, facts: Vec<Fact>) -> Option<Undone> {
+    verdict(DelegationMode::Offered, words, facts).undone
+}
+
+/// An offered team whose members the agent's file names.
+fn listed() -> Team {
+    Team { listing: Listing::ByName, ..offered() }
+}
+
+fn listed_undone(words: &str, facts: Vec<Fact>) -> Option<Undone> {
+    verdict_after(listed(), words, CloseWhen::FinalText, facts).0.undone
+}
+
 #[test]
-fn an_agent_that_was_nudged_or_has_hired_is_not_nudged_again() {
-    let words = "I will ask the Flight Agent.";
-    for fact in [nudged(), hired("food-agent", Origin::Outside)] {
-        assert_eq!(verdict(DelegationMode::Offered, words, vec![fact]), Verdict::default());
+fn after_a_hire_only_a_member_with_a_long_name_that_was_not_hired_and_a_written_call_count() {
+    let after = |words| undone(words, hired_and_reported());
+    assert_eq!(after("The Flight Agent will look."), Some(Undone::PromisedHire));
+    assert_eq!(after("The food-agent found trattorias."), None);
+    assert_eq!(after("delegate_task(specialty=\"Flight\", task=\"Find one.\")"), Some(Undone::PromisedHire));
+    assert_eq!(after("Done."), None);
+    let one_word = Team { workers: vec![Arc::new(worker("editor", "", &[]))], ..offered() };
+    let facts = hired_and_reported();
+    assert_eq!(verdict_after(one_word, "The editor likes it.", CloseWhen::FinalText, facts).0, Verdict::default());
+}
+
+/// The food-agent was hired and has reported.
+fn hired_and_reported() -> Vec<Fact> {
+    let text = text(TextKind::Words, "Pasta.");
+    let answer = super::data::report(&text, Outcome::Done);
+    let cost = Cost::Known(Msat::ZERO);
+    vec![hired("food-agent", Origin::Outside), Fact::Answered { id: AskId(2), answer, cost }]
+}
+
+#[test]
+fn while_a_hire_is_at_work_only_a_written_call_counts() {
+    let facts = || vec![hired("food-agent", Origin::Outside), owner_speaks()];
+    assert_eq!(listed_undone("The Flight Agent is next.", facts()), None);
+    assert_eq!(listed_undone("Yes.", facts()), None);
+    assert_eq!(listed_undone("delegate_task(specialty=\"Flight\", task=\"x\")", facts()), Some(Undone::PromisedHire));
+}
+
+#[test]
+fn a_short_text_of_a_fork_is_its_report() {
+    let context = BriefContext::Fork { request: AskId(1), upto: 1, tokens: 10 };
+    let runtime = runtime(Some(listed()), Hired::ByOwner, said(Some("Grey."), &[]));
+    let fork = Brief { context, path: Path::root(1).hire(1), ..brief() };
+    assert_eq!(ask(&runtime, &[Fact::Opened(Arc::new(fork))], Turn::Next).0.verdict.undone, None);
+}
+
+#[test]
+fn a_member_whose_hire_was_refused_is_not_asked_about() {
+    let refused = Fact::Refused {
+        why: Refusal::CantHire,
+        origin: Origin::Course,
+        bytes: 40,
+        agent: Some(agent("Flight Agent")),
+        ordinal: None,
+    };
+    assert_eq!(undone("The Flight Agent could not be hired.", vec![refused]), None);
+}
+
+#[test]
+fn after_the_question_and_a_hire_a_name_counts_no_more() {
+    let facts = [nudged()].into_iter().chain(hired_and_reported()).collect();
+    assert_eq!(undone("The Flight Agent was not needed.", facts), None);
+}
+
+#[test]
+fn a_short_text_of_an_agent_that_lists_its_team_by_name_and_made_no_call_is_asked_about() {
+    assert_eq!(listed_undone("I'm delegating to my child agent...", vec![]), Some(Undone::NoHire));
+    assert_eq!(listed_undone("4", vec![]), Some(Undone::NoHire));
+    assert_eq!(listed_undone(&"long ".repeat(80), vec![]), None);
+    assert_eq!(listed_undone("4", vec![called()]), None);
+    assert_eq!(undone("4", vec![]), None, "the built-in contractor's team is open");
+    let chat = verdict_after(listed(), "Hello!", CloseWhen::Asked, vec![]).0;
+    assert_eq!(chat, Verdict::default());
+}
+
+#[test]
+fn an_agent_without_levels_or_hires_left_is_asked_only_about_a_written_call() {
+    let without = |grant: Grant, words| {
+        let runtime = runtime(Some(listed()), Hired::ByOwner, said(Some(words), &[]));
+        ask(&runtime, &[Fact::Opened(Arc::new(Brief { grant, ..brief() }))], Turn::Next).0.verdict.undone
+    };
+    for grant in [Grant { depth: 0, ..brief().grant }, Grant { heads: Heads(0), ..brief().grant }] {
+        assert_eq!(without(grant, "The Flight Agent will look."), None);
+        let call = "delegate_task(specialty=\"Flight\", task=\"x\")";
+        assert_eq!(without(grant, call), Some(Undone::PromisedHire));
+    }
+}
+
+#[test]
+fn each_message_restarts_what_counts_as_a_promise() {
+    let told = |facts: Vec<Fact>| facts.into_iter().chain([owner_speaks()]).collect::<Vec<_>>();
+    let words = "The food-agent will look.";
+    assert_eq!(undone(words, told(hired_and_reported())), Some(Undone::PromisedHire));
+    assert_eq!(listed_undone("4", told(vec![called()])), Some(Undone::NoHire));
+}
+
+/// A reply that made a call.
+fn called() -> Fact {
+    Fact::Answered { id: AskId(1), answer: Answer::Said(a_reply(1)), cost: Cost::Known(Msat::ZERO) }
+}
+
+fn a_reply(calls: u32) -> Said {
+    let words = text(TextKind::Words, "The first text.").of;
+    let size = OwnSize::default();
+    let (output, input_tokens, used, cut, implausible, undone) = (None, None, None, None, None, None);
+    Said {
+        reply: words,
+        words: Some(words),
+        output,
+        input_tokens,
+        used,
+        size,
+        cut,
+        implausible,
+        calls,
+        confirms: false,
+        undone,
+    }
+}
+
+/// Whether a reply to the question only says that the first text is the report.
+fn confirms(words: &str, since: Vec<Fact>) -> bool {
+    let runtime = runtime(Some(offered()), Hired::ByOwner, said(Some(words), &[]));
+    let first = Fact::Answered { id: AskId(1), answer: Answer::Said(a_reply(0)), cost: Cost::Known(Msat::ZERO) };
+    let facts = [Fact::Opened(Arc::new(brief())), first].into_iter().chain(since).collect::<Vec<_>>();
+    let reply = ask(&runtime, &facts, Turn::Next).0;
+    assert!(!reply.confirms || reply.words.is_none(), "{words}: the word is shown nowhere");
+    reply.confirms
+}
+
+#[test]
+fn a_reply_that_only_says_done_confirms_the_first_text() {
+    for words in [
+        "DONE",
+        "Done.",
+        " done \n",
+        "**DONE**",
+        "\"DONE\"",
+        "“Done”",
+        "`done`",
+        "```\nDONE\n```",
+        "```text\nDONE.\n```",
+        "{\"report\": \"DONE\"}",
+        "```json\n{\"report\": \"done\"}\n```",
+    ] {
+        assert!(confirms(words, vec![nudged()]), "{words}");
+        assert!(!confirms(words, vec![]), "{words}: nobody asked");
+    }
+    for words in
+        ["Done: it is blue.", "I am done", "undone", "{\"report\": \"DONE\", \"x\": \"y\"}", "DONE DONE", "{}", "[]"]
+    {
+        assert!(!confirms(words, vec![nudged()]), "{words}");
     }
 }
 
 #[test]
 fn an_agent_that_must_hire_is_nudged_and_then_the_runtime_hires_for_it() {
     let none = verdict(DelegationMode::Required, "First the food.", vec![]);
-    assert_eq!(none.nudge, Some(Nudge::Required));
+    assert_eq!(none.undone, Some(Undone::RequiredHire));
     assert_eq!(hires(&none), vec!["food-agent"]);
     let some = verdict(DelegationMode::Required, "Rome is nice.", vec![hired("food-agent", Origin::Outside)]);
     assert_eq!(some, Verdict::default());
     let refused =
         Fact::Refused { why: Refusal::CantHire, origin: Origin::Cascade, bytes: 40, agent: None, ordinal: None };
     let none = verdict(DelegationMode::Required, "Rome is nice.", vec![refused]);
-    assert_eq!((none.nudge, none.then_hire), (Some(Nudge::Required), vec![]), "the report says what is missing");
+    assert_eq!((none.undone, none.then_hire), (Some(Undone::RequiredHire), vec![]), "the report says what is missing");
 }
 
 #[test]
@@ -155,7 +307,7 @@ fn a_cascade_hires_the_named_agents_else_the_fitting_ones_else_all() {
     let named = verdict(mode, "I'll coordinate with my flight and food teams...", vec![]);
     assert_eq!(hires(&named), vec!["Flight Agent", "food-agent"]);
     let named = verdict(mode, "First the food.", vec![]);
-    assert_eq!((hires(&named), named.nudge), (vec!["food-agent"], None));
+    assert_eq!((hires(&named), named.undone), (vec!["food-agent"], None));
     let mut fitting = team(Dialect::DelegateTask, mode);
     fitting.workers[0] = Arc::new(worker("Flight Agent", "Knows how to get to Italy.", &[]));
     let fitting = verdict_after(fitting, "Let us see.", CloseWhen::FinalText, vec![]).0;

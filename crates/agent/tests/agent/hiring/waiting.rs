@@ -27,6 +27,7 @@ fn one_call() -> (Vec<Fact>, Text) {
         size: OwnSize::default(),
         cut: None,
         implausible: None,
+        confirms: false,
         calls: 1,
         undone: None,
     };

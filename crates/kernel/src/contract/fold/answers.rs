@@ -90,8 +90,7 @@ impl Contract {
             self.purse = self.purse.hold(self.severance).ok_or("the rest of the severance is available")?;
         }
         if let Answer::Said(said) = answer {
-            self.fold_said(id, said);
-            return Ok(());
+            return self.fold_said(id, said);
         }
         self.unread = true;
         // A last request that needs more tokens than are left is not sent. A smaller one is made.
@@ -101,6 +100,10 @@ impl Contract {
         // The request for the rest of a cut reply is lost, but not what came before.
         if let Some(part) = &self.part {
             self.final_text = Some(Box::new(part.text));
+        }
+        // The question about the final text is lost, but not the text.
+        if self.to_confirm.is_some() {
+            self.final_text.clone_from(&self.to_confirm);
         }
         // The model did not see this request, so the reports in it are owed again.
         self.owed.splice(0..0, request.hears.iter().copied());
@@ -112,7 +115,7 @@ impl Contract {
         Ok(())
     }
 
-    fn fold_said(&mut self, id: AskId, said: &Said) {
+    fn fold_said(&mut self, id: AskId, said: &Said) -> Law {
         let last = self.request.is_some_and(|request| request.last);
         let came_meanwhile = self.unread;
         if let (Some(tokens), Some(request)) = (said.input_tokens, &mut self.request) {
@@ -161,6 +164,14 @@ impl Contract {
         }
         self.final_text = text.map(Box::new);
         self.placing = (said.calls > 0).then_some(Placing { reply: id, next: 0, calls: said.calls });
+        if said.confirms {
+            law(said.words.is_none() && said.calls == 0, "a reply that confirms a text says and calls nothing else")?;
+            let text = self.to_confirm.take().ok_or("a reply confirms only a text about which the agent was asked")?;
+            self.final_text = Some(Box::new(FinalText { undone: None, ..*text }));
+        } else if said.words.is_some() || said.calls > 0 {
+            self.to_confirm = None;
+        }
+        Ok(())
     }
 
     /// Adds the text of a report to the size of the next request.

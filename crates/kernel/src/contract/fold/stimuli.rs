@@ -8,7 +8,7 @@ use crate::contract::row::Drawer;
 use crate::contract::state::{Ending, OwnDraw, Passing, Phase};
 use crate::money::{Msat, Quantity};
 use crate::path::AskId;
-use crate::report::{Limit, Outcome};
+use crate::report::{Limit, Nudge, Outcome};
 
 impl Contract {
     pub(super) fn fold_tell(&mut self, hire: AskId, what: &Stimulus) -> Law {
@@ -96,6 +96,10 @@ impl Contract {
                 self.urgent |= matches!((from, stimulus), (Sender::Owner { .. }, _) | (_, Stimulus::Question(_)));
                 if let (Some(hire), Stimulus::Question(_)) = (self.sending_hire(from), stimulus) {
                     self.change_hire(hire, |open| open.waits_for_answer = true)?;
+                }
+                // An agent is asked once for each task or message whether its text is its report.
+                if matches!(stimulus, Stimulus::Message(_)) {
+                    self.nudged.remove(&Nudge::ConfirmReport);
                 }
                 // In a conversation, each message from the owner resets the turns and the nudges.
                 if self.brief.close_when == CloseWhen::Asked && matches!(from, Sender::Owner { .. }) {

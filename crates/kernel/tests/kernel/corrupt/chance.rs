@@ -168,7 +168,7 @@ fn answer(id: AskId, ask: &Ask) -> Input {
             text: Wording::Final(Arc::clone(brief).task),
             output: None,
             acceptance: Acceptance::Accepted,
-            ignored_nudge: None,
+            undone: None,
             unheard: Vec::new(),
             spent: Msat::ZERO,
             change: brief.grant.money,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use guildhall_kernel::{
     Acceptance, Answer, Ask, AskId, AskKey, Brief, CallRef, Check, CloseWhen, Context, Fact, Grant, Heads, Hold, Limit,
     Lineage, Link, Matter, Millis, Msat, Need, Nudge, Offer, Origin, Outcome, OwnSize, Path, Pause, Powers, Refusal,
-    Report, Request, Said, Sender, Standing, Stimulus, Tariff, TextRef, ToolCall, Turn, Waking, Wording,
+    Report, Request, Said, Sender, Standing, Stimulus, Tariff, TextRef, ToolCall, Turn, Undone, Waking, Wording,
 };
 
 use crate::say::{agent, check, key, message, path, powers, sat, term};
@@ -365,7 +365,7 @@ fn reports(report: &Report) -> Changes<Report> {
         ("output", Report { output: None, ..base() }),
         ("not accepted", Report { acceptance: Acceptance::NotAccepted, ..base() }),
         ("not accepted, and no fee", Report { acceptance: Acceptance::NotAccepted, fee: Msat::ZERO, ..base() }),
-        ("ignored nudge", Report { ignored_nudge: Some(Nudge::Promise), ..base() }),
+        ("undone", Report { undone: Some(Undone::PromisedHire), ..base() }),
         ("unheard", Report { unheard: vec![AskId(2)], ..base() }),
         ("spent more", Report { spent: more(report.spent), ..base() }),
         ("spent less", Report { spent: less(report.spent), ..base() }),

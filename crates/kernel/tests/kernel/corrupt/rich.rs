@@ -2,8 +2,8 @@
 //! asked to wrap up.
 
 use guildhall_kernel::{
-    Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, Inherit, Input, Millis, Need, Nudge, Offer, Powers,
-    Reply, Sender, Stimulus, TextKind, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
+    Answer, AskId, AskKey, Brief, Compaction, Cost, Fact, Grant, Inherit, Input, Millis, Need, Offer, Powers, Reply,
+    Sender, Stimulus, TextKind, Undone, Unreadable, Verdict, WRAP_UP_MARGIN_MAX,
 };
 
 use crate::hall::Hall;
@@ -76,7 +76,7 @@ fn continue_work(hall: &mut Hall) {
     hall.replies(AT, Reply { input_tokens: Some(250), verdict: shorter, ..calling(&calls) });
     hall.final_text("1.1.2");
     hall.final_text("1.1.2");
-    let promise = || undone(Nudge::Promise, &[hire("scout").budget(60)]);
+    let promise = || undone(Undone::PromisedHire, &[hire("scout").budget(60)]);
     hall.replies(AT, promise());
     hall.replies(AT, promise());
     hall.final_text("1.1.3");

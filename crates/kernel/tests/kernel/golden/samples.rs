@@ -8,7 +8,7 @@ use guildhall_kernel::{
     ImplausibleUsage, Inherit, Limit, Lineage, Link, Matter, Millis, Mode, Msat, NameError, Need, Network, Nudge,
     Offer, Origin, Outcome, OwnSize, Path, Pause, PayeeName, Payer, PaymentHash, Power, PowerSet, Powers, Preimage,
     Refusal, Report, Request, Said, Sender, SessionFact, SessionId, Standing, Stimulus, Stored, Tariff, TextKind,
-    TextRef, Tokens, ToolCall, ToolName, TreasuryFact, Turn, UnixMs, Waking, WalletId, Wording, WrongField,
+    TextRef, Tokens, ToolCall, ToolName, TreasuryFact, Turn, Undone, UnixMs, Waking, WalletId, Wording, WrongField,
 };
 
 /// Lists samples by name and pattern. The match has no wildcard, so a new variant needs a line; and each sample must
@@ -189,7 +189,7 @@ fn report() -> Box<Report> {
         text: Wording::Final(text(10, TextKind::Words)),
         output: Some(text(11, TextKind::Output)),
         acceptance: Acceptance::Accepted,
-        ignored_nudge: Some(Nudge::Required),
+        undone: Some(Undone::RequiredHire),
         unheard: vec![AskId(4), AskId(6)],
         spent: sat(120),
         change: sat(180),
@@ -217,7 +217,8 @@ fn said() -> Said {
         cut: Some(Cut::MaxTokens),
         implausible: None,
         calls: 3,
-        undone: Some(Nudge::Promise),
+        confirms: true,
+        undone: Some(Undone::PromisedHire),
     }
 }
 
@@ -248,7 +249,7 @@ pub(super) fn facts() -> Samples<Fact> {
         "waiting": Fact::Waiting { .. } =>
             Fact::Waiting { call: call(), on: vec![2], need: Need::All, until: Some(Millis(9000)) },
         "woke": Fact::Woke { .. } => Fact::Woke { pause: Pause::Call(call()), why: Waking::TimedOut },
-        "nudged": Fact::Nudged(_) => Fact::Nudged(Nudge::Promise),
+        "nudged": Fact::Nudged(_) => Fact::Nudged(Nudge::ConfirmReport),
         "compacted": Fact::Compacted { .. } => Fact::Compacted { upto: 12, bytes: 4000 },
         "closing": Fact::Closing(_) => Fact::Closing(Outcome::Exhausted(Limit::Purse)),
         "closed": Fact::Closed(_) => Fact::Closed(report()),
@@ -276,7 +277,8 @@ pub(super) fn asks() -> Samples<Fact> {
 }
 
 pub(super) fn answers() -> Samples<Fact> {
-    let bare = Said { words: None, output: None, input_tokens: None, used: None, undone: None, ..said() };
+    let bare =
+        Said { words: None, output: None, input_tokens: None, used: None, confirms: false, undone: None, ..said() };
     let implausible = Some(ImplausibleUsage { tokens: 0, bytes: 12_000 });
     let answers = samples! {
         "said": Answer::Said(Said { words: Some(_), implausible: None, .. }) => Answer::Said(said()),
@@ -536,7 +538,7 @@ pub(super) fn needs() -> Samples<Need> {
 pub(super) fn nudges() -> Samples<Nudge> {
     samples! {
         "required": Nudge::Required => Nudge::Required,
-        "promise": Nudge::Promise => Nudge::Promise,
+        "confirm report": Nudge::ConfirmReport => Nudge::ConfirmReport,
         "fix report": Nudge::FixReport => Nudge::FixReport,
         "empty": Nudge::Empty => Nudge::Empty,
     }

@@ -72,6 +72,7 @@ fn question(brief: &Arc<Brief>, until: Millis) -> (Vec<(Cause, Vec<Fact>)>, Vec<
         input_tokens: None,
         used: None,
         implausible: None,
+        confirms: false,
         size: guildhall_kernel::OwnSize::default(),
         cut: None,
         calls,

@@ -48,8 +48,8 @@ async fn a_journal_of_another_form_is_refused_with_one_line_and_not_changed() {
             own + 1_000_000,
             format!("has journal format {}, but this guildhall reads only journal format {tables}", tables + 1),
         ),
-        (own - 10_000, "has facts of form 2, but this guildhall reads only facts of form 3".to_owned()),
-        (own + 10_000, "has facts of form 4, but this guildhall reads only facts of form 3".to_owned()),
+        (own - 10_000, "has facts of form 3, but this guildhall reads only facts of form 4".to_owned()),
+        (own + 10_000, "has facts of form 5, but this guildhall reads only facts of form 4".to_owned()),
         (
             own - 100,
             "has facts of accounts of form 4, but this guildhall reads only facts of accounts of form 5".to_owned(),
