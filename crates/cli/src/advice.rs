@@ -62,8 +62,9 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
             ),
         ),
         Outcome::Exhausted(limit) => {
-            let found =
-                if ended.text.trim().is_empty() { "nothing was found" } else { "this is what was found so far" };
+            let by_request = limit == Limit::Asked && ended.out_of_tokens.is_none();
+            let what = if by_request { "stopped at your request".to_owned() } else { what.to_string() };
+            let found = if ended.text.trim().is_empty() { "nothing was found" } else { "findings so far" };
             let more = match (limit, kind) {
                 (Limit::Purse, Money::Wallet) => {
                     format!(
@@ -83,7 +84,7 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
             }
             say_in(
                 WARN,
-                &format!("{what}{used}: {found}. To continue, run: guildhall {command} --continue {id}{more}"),
+                &format!("{what}{used}; {found}. To continue, run: guildhall {command} --continue {id}{more}"),
             );
         }
         Outcome::Failed => {

@@ -70,7 +70,7 @@ Examples:
 The commands /help, /cost, /agents and /exit are not sent to the agent and cost nothing.
 
 Hires in the background work while you talk. The conversation ends after their last report. From another terminal:
-  guildhall hire ID AGENT TASK          hire an agent yourself, without a decision of the model
+  guildhall hire ID AGENT TASK          add an agent to the conversation yourself
 
 Press Ctrl-C once to end the conversation, with a last report if the agent is at work; `guildhall chat --continue ID` \
 continues. Press it twice to stop immediately; `guildhall resume ID` continues.";
@@ -139,7 +139,7 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Send a message to an agent at work
     Message(MessageArgs),
-    /// Hire an agent in a session yourself, without a decision of the model
+    /// Add an agent to a running session yourself
     Hire(HireArgs),
     /// Add money to a session or to one contract of it
     Topup(TopupArgs),
@@ -243,7 +243,7 @@ pub(crate) struct WorkArgs {
     pub(crate) max_hires: u32,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
-    /// The most that the work can cost: 500sat, 20000msat or 0.50usd [default: 1usd; with --continue,
+    /// Spending limit: 500sat, 20000msat or 0.50usd [default: 1usd; with --continue,
     /// what is left; with --session, 1usd or what is free, if that is less]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
@@ -261,7 +261,7 @@ pub(crate) struct WorkArgs {
     /// Maximum number of replies of the first agent [default: the number in its file, or 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// The most time that the work can take: 90s, 10m, 2h. The agent reports its findings before the time is up
+    /// Time limit: 90s, 10m, 2h. The agent reports its findings before the time is up
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
     /// Continue a session that has ended, with the money that it has left
@@ -371,7 +371,7 @@ pub(crate) struct HireArgs {
     pub(crate) agent: String,
     /// The task
     pub(crate) task: String,
-    /// The most that the hire can cost [default: the budget of the agent's file, or a share of the free money]
+    /// Spending limit of the hire [default: the budget of the agent's file, or a share of the free money]
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
 }

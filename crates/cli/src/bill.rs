@@ -230,7 +230,7 @@ impl Sheet<'_> {
         let left = Msat::capped(u128::from(left));
         let held = if held == Msat::ZERO { String::new() } else { format!(", held {}", both(held, self.rate)) };
         format!(
-            "  in all {}{held} of {}; {} left; {}",
+            "  total {}{held} of {}; {} left; {}",
             charges(all, |amount| both(amount, self.rate)),
             sats(self.granted),
             sats(left),

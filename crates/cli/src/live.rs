@@ -230,7 +230,7 @@ impl Live {
             Fact::Nudged(nudge) => {
                 let what = words::nudged(*nudge);
                 if contract.level() == 0 && screen::withdraw_reply() {
-                    self.warn(contract, &format!("{what}: its last reply does not count"));
+                    self.warn(contract, &format!("{what}: asking again"));
                 } else {
                     self.detail(contract, what);
                 }

@@ -228,12 +228,11 @@ async fn left(hall: &Hall, id: &SessionId) -> Result<Msat, Failure> {
     Ok(hall.journal().folded_account(id).await?.free())
 }
 
-/// What to type if no model is set up.
-const NO_MODEL: &str = "no model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a model server on this machine \
-                        (Ollama, LM Studio, llama.cpp, vLLM), or name a model with --model. `guildhall demo` and \
-                        --model rehearsal work without a model";
+/// What to type if no model is configured.
+const NO_MODEL: &str = "no model configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama (or LM Studio, llama.cpp, \
+                        vLLM). `guildhall demo` and --model rehearsal work without a model";
 
-/// Finds the model: the one of the command line, of the session, of the config or of the agent's file. If nothing is set up, this
+/// Finds the model: the one of the command line, of the session, of the config or of the agent's file. If nothing is configured, this
 /// looks for a server on this machine. Returns the environment with the model, and the model that counts as typed. The rehearsal is
 /// used only if a person agrees, so that a script never mistakes its text for the answer of a model.
 async fn with_model(
@@ -252,8 +251,8 @@ async fn with_model(
     if let Some((world, model)) = local_server::find(world, given).await? {
         return Ok((world, Some(model)));
     }
-    let question = "No model is set up: there is no key, no model in the config, and no model server in use. Run the \
-                    rehearsal instead? It is a simple program in place of a model: it shows how a team works, but does not think.";
+    let question = "No model configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama. Run the rehearsal \
+                    instead? It is a simple program in place of a model: it shows how a team works, but does not think.";
     let charge = match paying {
         Some(id) if world.hall(here()?)?.session(id).await?.kind != SessionKind::Play => {
             format!(" {}.", rehearsal_charge(world.models.rate()))

@@ -229,7 +229,7 @@ enum Input {
         /// The number of hires at work that was last printed.
         awaited: usize,
     },
-    /// The order to end was sent.
+    /// The stop was sent.
     EndSent,
 }
 

@@ -28,7 +28,7 @@ impl Hall {
             | (Err(HallError::NoSetup { .. }), Ending::WrapUp) => self.no_envs(),
             (Err(why), Ending::WrapUp | Ending::Cancel) => return Err(why),
         };
-        // The process that runs the session follows an order to end.
+        // The process that runs the session follows the stop.
         if self.journal().running(id).await?.is_some() {
             return Ok(false);
         }

@@ -297,7 +297,7 @@ pub enum Instruction {
     Money(Msat),
     /// More of the session's free money.
     Grant(Msat),
-    /// The order to end.
+    /// The stop.
     End(Ending),
 }
 

@@ -57,7 +57,7 @@ impl Hall {
         Ok(self.order_end(id, how).await?.holder)
     }
 
-    /// Puts the order to end a session into its inbox.
+    /// Puts the stop of a session into its inbox.
     pub(crate) async fn order_end(&self, id: &SessionId, how: Ending) -> Result<Queued, HallError> {
         let root = self.open_root(id).await?;
         let order = Order::new(root, how.stimulus());

@@ -134,7 +134,7 @@ impl Undertaking {
         self
     }
 
-    /// Sets the most that the work can cost. Without a budget, a new session can only use models that cost nothing, and a
+    /// Sets the spending limit. Without a budget, a new session can only use models that cost nothing, and a
     /// continued session uses the money that it has left.
     pub fn budget(mut self, budget: Msat) -> Undertaking {
         self.budget = Some(budget);

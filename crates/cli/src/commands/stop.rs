@@ -23,7 +23,7 @@ pub(crate) async fn stop(world: &World, args: StopArgs) -> Result<Exit, Failure>
     };
     let Some(hire) = hire else { return stop_session(&hall, &session, how).await };
     let holder = hall.instruct(&session, &hire, Instruction::End(how)).await?;
-    Ok(delivered("the order to end", &session, holder.as_ref()))
+    Ok(delivered(&format!("stopping {session}/{hire}"), "the stop", &session, holder.as_ref()))
 }
 
 async fn stop_session(hall: &Hall, session: &SessionId, how: Ending) -> Result<Exit, Failure> {
@@ -37,7 +37,7 @@ async fn stop_session(hall: &Hall, session: &SessionId, how: Ending) -> Result<E
         return Ok(Exit::Done);
     }
     let holder = hall.end(session, how).await?;
-    let exit = delivered("the order to end", session, holder.as_ref());
+    let exit = delivered(&format!("stopping {session}"), "the stop", session, holder.as_ref());
     if holder.is_none() {
         note(&format!("to end session {session} now, without a last report, run: guildhall stop {session}"));
     }
@@ -52,7 +52,7 @@ pub(crate) async fn message(world: &World, args: MessageArgs) -> Result<Exit, Fa
     let hall = world.hall(here()?)?;
     let (id, to) = contract(&hall, args.to).await?;
     let holder = hall.instruct(&id, &to, Instruction::Message(args.text)).await?;
-    Ok(delivered("the message", &id, holder.as_ref()))
+    Ok(delivered(&format!("message delivered to {id}"), "the message", &id, holder.as_ref()))
 }
 
 /// Gives a contract at work more money.
@@ -74,7 +74,7 @@ pub(crate) async fn topup(world: &World, args: TopupArgs) -> Result<Exit, Failur
         ToppedUp::StaysInSession { root } => say_in(WARN, &late(id, &root, &amount)),
         ToppedUp::Waits(holder) => {
             note(&format!("{amount} more for contract {to} of session {id}"));
-            return Ok(delivered("the money", id, holder.as_ref()));
+            return Ok(delivered(&format!("money delivered to {id}"), "the money", id, holder.as_ref()));
         }
     }
     Ok(Exit::Done)
@@ -95,9 +95,10 @@ async fn contract(hall: &Hall, to: TargetRef) -> Result<(SessionId, Path), Failu
     Ok((session, contract))
 }
 
-fn delivered(what: &str, id: &SessionId, holder: Option<&Holder>) -> Exit {
+/// Says what happens, and in which process, or that the order (`what`) waits for a process.
+fn delivered(happens: &str, what: &str, id: &SessionId, holder: Option<&Holder>) -> Exit {
     match holder {
-        Some(holder) => note(&format!("{what} was delivered to session {id}, which runs in process {}", holder.pid)),
+        Some(holder) => note(&format!("{happens} (pid {})", holder.pid)),
         None => note(&format!(
             "no process runs session {id} now: {what} is stored and takes effect when you run: guildhall resume {id}"
         )),

@@ -66,7 +66,18 @@ pub(super) fn refused(why: &Refusal, origin: Origin) -> String {
     } else if origin == Origin::Outside {
         format!("an order was refused: {why}")
     } else {
-        format!("made a call that was refused: {why}")
+        refused_call(why)
+    }
+}
+
+/// The reasons are written for the agent ("you can't hire yourself"), so the most frequent ones have words of their own here.
+fn refused_call(why: &Refusal) -> String {
+    if *why == Refusal::SelfHire {
+        "tried to hire itself: refused".to_owned()
+    } else if let Refusal::UnknownAgent { agent, .. } = why {
+        format!("tried to hire {agent}, which is not in its team: refused")
+    } else {
+        format!("had a call refused: {why}")
     }
 }
 
@@ -165,7 +176,7 @@ pub(crate) fn ending(outcome: Outcome, out_of_tokens: Option<u64>) -> String {
         Outcome::Exhausted(Limit::Length) => "report cut",
         Outcome::Exhausted(Limit::Asked) => match out_of_tokens {
             Some(limit) => return format!("out of tokens (limit {limit})"),
-            None => "stopped early (told to wrap up)",
+            None => "stopped early: told to wrap up",
         },
         Outcome::Failed => "failed",
         Outcome::Cancelled => "cancelled",

@@ -47,7 +47,7 @@ fn ctrl_c_once_gives_a_last_report_and_a_command_to_continue() {
         let ended = running.end().expect(130).says(&format!("guildhall run --continue {id}"));
         assert_eq!(ended.stdout, "This far: Tuesday.\n", "{wire:?}");
         let before = house.show(&id);
-        assert_eq!(before["state"], "stopped early (told to wrap up)");
+        assert_eq!(before["state"], "stopped early: told to wrap up");
 
         let args = ["run", "--continue", &id, "And who said so?", "--output", "json"];
         let result = house.guildhall(&args).expect(0).json();
@@ -129,7 +129,7 @@ fn an_order_from_another_terminal_is_executed() {
         let (id, pid) = (running.session(), running.pid());
         until_it_stalls(&house);
         let order = [order.as_slice(), &[id.as_str()]].concat();
-        house.guildhall(&order).expect(0).says(&format!("runs in process {pid}"));
+        house.guildhall(&order).expect(0).says(&format!("stopping {id} (pid {pid})"));
         let ended = running.end().expect(code).says(&format!("guildhall run --continue {id}"));
         assert_eq!(ended.json()["outcome"], outcome, "{wire:?} {order:?}");
         house.guildhall(&order).expect(4).says("has ended");

@@ -164,7 +164,7 @@ fn the_hirer_gets_the_report_of_a_background_hire_that_another_terminal_stops() 
         let running = house.start(&CREW);
         let id = running.session();
         until_asked(&house, "ada", 1);
-        house.guildhall(&["stop", &format!("{id}/1.1")]).expect(0).says("delivered to ");
+        house.guildhall(&["stop", &format!("{id}/1.1")]).expect(0).says(&format!("stopping {id}/1.1 (pid "));
         let result = running.end().expect(0).json();
         assert_eq!(answer(&result), "Without ada, then.");
         assert_eq!(worked(&result)[1..], ["1.1 ada cancelled"], "{wire:?}");

@@ -131,7 +131,7 @@ fn a_reply_that_is_sent_back_says_so_where_a_part_of_it_was_shown() {
     let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
     running.showed("> ");
     terminal.type_in("Plan.\r");
-    running.showed_then("its last reply does not count", "The whole report.");
+    running.showed_then("asking again", "The whole report.");
     terminal.type_in("/exit\r");
     let shown = seen(&running.end().expect(0).stderr, 160);
     assert_has(&shown, &["Here is my plan.\n", "The whole report.\n"]);

@@ -26,7 +26,7 @@ fn until_stored(house: &House, id: &str) {
     });
 }
 
-/// Sends the order to end and then a top-up of 500 sat to a paused process. It reads both orders together, so the root has closed
+/// Sends a stop and then a top-up of 500 sat to a paused process. It reads both orders together, so the root has closed
 /// when the money arrives. Returns the process of the top-up.
 fn leave_both(house: &House, talking: &Running, id: &str) -> Running {
     talking.pause();

@@ -56,7 +56,7 @@ const USE_SERVER: &str = "Use local/qwen3:8b there";
 const REHEARSE: &str = "rehearsal instead?";
 
 /// The error of a script without a model.
-const NO_MODEL: &str = "no model is set up. Set ANTHROPIC_API_KEY";
+const NO_MODEL: &str = "no model configured. Set ANTHROPIC_API_KEY";
 
 /// The text that was added to the config.
 fn added(house: &House, before: &str) -> String {
@@ -275,7 +275,11 @@ fn a_person_without_a_model_is_offered_the_rehearsal() {
         terminal.type_in("y\n");
         running.told("replay of the stored facts");
         terminal.type_in(" ");
-        let ended = running.end().expect(0).says("No model is set up: there is no key").says(REHEARSAL);
+        let ended = running
+            .end()
+            .expect(0)
+            .says("No model configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama.")
+            .says(REHEARSAL);
         assert!(ended.stdout.starts_with(REHEARSAL), "{ended:?}");
     }
     answered(&house, &RUN, &[(REHEARSE, "\n")]).expect(2).says(NO_MODEL).says("guildhall demo");

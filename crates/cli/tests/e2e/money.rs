@@ -219,7 +219,7 @@ fn a_missing_provider_is_exit_2_with_the_variable_to_set_and_a_missing_model_is_
     let mut command = house.command(&["run", "When?", "--yes"]);
     command.env_remove("ANTHROPIC_API_KEY").env_remove("ANTHROPIC_BASE_URL");
     let ended = Running::start(command, "").end().expect(2);
-    let ended = ended.says("no model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY").says("--model rehearsal");
+    let ended = ended.says("no model configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY").says("--model rehearsal");
     assert!(ended.stdout.is_empty() && house.requests().is_empty(), "no request without a provider: {ended:?}");
 }
 

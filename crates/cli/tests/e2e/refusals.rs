@@ -33,6 +33,18 @@ fn an_agent_cant_hire_itself() {
 }
 
 #[test]
+fn a_refused_hire_is_told_to_the_person_in_words_about_the_agent() {
+    for (named, told) in [
+        ("lead", "lead tried to hire itself: refused"),
+        ("zoe", "lead tried to hire zoe, which is not in its team: refused"),
+    ] {
+        let rules = json!([first("lead", delegates(named, "Look.", 500)), {"then": says("Done.")}]);
+        let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+        house.guildhall(&["run", "Ask.", "--team", "crew", "--yes"]).expect(0).says(told);
+    }
+}
+
+#[test]
 fn a_hire_of_an_unknown_agent_is_refused_with_the_names_of_the_team() {
     for wire in WIRES {
         check(wire, &delegates("zoe", "Look.", 500), "zoe is not on your team: hire one of these: ada, bob");

@@ -1,4 +1,4 @@
-//! Who may what over HTTP: every route with every kind of token, foreign hosts and origins, and what never leaves the server.
+//! Permissions over HTTP: every route with every kind of token, foreign hosts and origins, and what never leaves the server.
 
 use serde_json::{Value, json};
 

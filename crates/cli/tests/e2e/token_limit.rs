@@ -118,8 +118,8 @@ fn a_token_limit_is_named_only_if_it_ended_the_work() {
         let house = House::new(wire, &never_stops());
         let args = ["run", "When is the meeting?", "--yes", "--max-tokens-total", "9000"];
         let ended = house.guildhall(&args).expect(3).says("wraps up: out of tokens (limit 9000)");
-        let ended = ended.says(" used: this is what was found so far");
-        assert_lacks(&ended.stderr, &["told to wrap up"]);
+        let ended = ended.says(" used; findings so far");
+        assert_lacks(&ended.stderr, &["told to wrap up", "at your request"]);
         let id = house.guildhall(&["ls", "--output", "json"]).json()[0]["session"].as_str().unwrap().to_owned();
         assert_eq!(house.show(&id)["state"], "out of tokens (limit 9000)", "{wire:?}");
         let shown = house.guildhall(&["show", &id, "--facts"]).expect(0);
@@ -134,7 +134,7 @@ fn a_token_limit_is_named_only_if_it_ended_the_work() {
     let id = running.session();
     wait_for("the first request", || (!house.requests().is_empty()).then_some(()));
     house.guildhall(&["stop", "--wrap-up", &id]).expect(0);
-    running.end().expect(130).says("told to wrap up");
+    running.end().expect(130).says("stopped at your request; findings so far");
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn a_tree_at_work_can_be_shown_messaged_topped_up_and_stopped_in_part() {
         assert_has(&listed.stdout, &[&id, "at work in process"]);
         house.guildhall(&["verify", &id]).expect(0);
         house.guildhall(&["topup", &format!("{id}/1.1"), "700sat"]).expect(0).says("1.1 of ").says("has 700 sat");
-        house.guildhall(&["stop", &format!("{id}/1.2")]).expect(0).says("delivered to ");
+        house.guildhall(&["stop", &format!("{id}/1.2")]).expect(0).says(&format!("stopping {id}/1.2 (pid "));
         house.guildhall(&["message", &format!("{id}/1.1"), "Enough, ada."]).expect(0).says("delivered to ");
         house.guildhall(&["stop", &format!("{id}/1.9")]).expect(4);
 

@@ -109,7 +109,7 @@ fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
-      in all used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model
+      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model
         anthropic/test-model
       checked: every balance adds up
     ");
@@ -149,7 +149,7 @@ fn a_terminal_of_40_columns_breaks_lines_at_words() {
       1         lead   3.75 sat
       1.1       ada    0.95 sat
       1.2       bob     0.7 sat
-      in all used 5.4 sat ($0.0054) of 2000
+      total used 5.4 sat ($0.0054) of 2000
         sat; 1994.6 sat left; model
         anthropic/test-model
       checked: every balance adds up
@@ -182,7 +182,7 @@ fn a_terminal_of_160_columns_shows_more_of_each_line() {
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
-      in all used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
+      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
       checked: every balance adds up
     ");
 }
@@ -247,8 +247,8 @@ fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
         0.95 sat
       1.2       bob
         0.7 sat
-      in all used 5.4
-        sat ($0.0054) of
+      total used 5.4 sat
+        ($0.0054) of
         2000 sat; 1994.6
         sat left; model
         anthropic/test-m
@@ -282,7 +282,7 @@ fn a_pipe_gets_plain_lines() {
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
-      in all used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
+      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
       checked: every balance adds up
     ");
 }
@@ -355,7 +355,7 @@ fn verbose_adds_asks_and_tool_calls() {
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
       1 lead: with its hires: used 5.4 sat, 4200 in + 240 out tokens
-      in all used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
+      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
       checked: every balance adds up
     ");
 }

@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// The pause after an error of the wallet's server.
 const AFTER_ERROR: Duration = Duration::from_secs(5);
 
-/// How long a process that lacks a key leaves the lease to others: longer than their pause between two tries.
+/// A process without a paying key gives up the lease for this long, so that one with the key can take it.
 const LEFT_TO_OTHERS: Duration = Duration::from_secs(1);
 
 /// How long a warning is not repeated.

@@ -1,4 +1,4 @@
-//! Money that is moved, not made: budgets and top-ups out of a session's free money, in play money.
+//! Sessions can't create money: budgets and top-ups out of a session's free money, in play money.
 
 use std::sync::Arc;
 use std::time::Duration;

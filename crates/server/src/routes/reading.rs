@@ -332,7 +332,7 @@ pub(crate) struct BillLine {
     reserved_msat: u64,
     /// The part of its own cost that is a fee.
     fee_msat: u64,
-    /// The cost of the contract and all below it.
+    /// The cost of the contract and everyone it hired.
     all_msat: u64,
     /// How many model calls were answered.
     calls: u64,

@@ -139,7 +139,7 @@ pub(crate) struct Stop {
     how: How,
 }
 
-/// Stops a contract with all below it, or the whole request.
+/// Stops a contract and everyone it hired, or the whole request.
 #[utoipa::path(post, path = "/api/sessions/{id}/stop", tag = "session", security(("token" = [])),
     params(("id" = String, Path, description = "The session"), Key),
     request_body = Stop, responses((status = 202, body = OrderTaken, description = "The instruction is stored"), WriteProblems))]

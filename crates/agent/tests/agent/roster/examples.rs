@@ -21,10 +21,10 @@ const TEAMS: &[(&str, &str, &str, &[&str])] = &[
         "tech-lead",
         &[
             "DIR/bug-hunter.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
-            "DIR/bug-hunter.md:4: warning: the tool Bash is not available here",
+            "DIR/bug-hunter.md:4: warning: Bash isn't supported; ignored",
             "DIR/tech-lead.md:3: warning: description is not valid YAML and was read as text: put it in quotes",
-            "DIR/test-writer.md:10: warning: the tool Write is not available here",
-            "DIR/test-writer.md:10: warning: the tool Edit is not available here",
+            "DIR/test-writer.md:10: warning: Write isn't supported; ignored",
+            "DIR/test-writer.md:10: warning: Edit isn't supported; ignored",
             "DIR/test-writer.md:13: warning: the key permissionMode has no effect here",
         ],
     ),

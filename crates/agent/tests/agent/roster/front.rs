@@ -93,7 +93,7 @@ fn hiring_lists_and_patterns_among_tools() {
             "a: d",
             "tools [\"read_file\"]",
             "hires [b@4 c@4] Offered Agent",
-            "x.md:4: warning: the tool Bash is not available here",
+            "x.md:4: warning: Bash isn't supported; ignored",
         ],
     );
 }
@@ -273,9 +273,9 @@ fn unavailable_and_unknown_tools() {
         &[
             "a: d",
             "tools [\"read_file\"]",
-            "x.md:4: warning: the tool Bash is not available here",
-            "x.md:4: warning: the tool Edit is not available here",
-            "x.md:4: warning: the tool mcp__git__log is not available here",
+            "x.md:4: warning: Bash isn't supported; ignored",
+            "x.md:4: warning: Edit isn't supported; ignored",
+            "x.md:4: warning: mcp__git__log isn't supported; ignored",
             "x.md:4: warning: there is no tool named Fly",
         ],
     );

@@ -69,7 +69,7 @@ fn unknown_names_cycles_and_missing_tools_are_problems_with_file_and_line() {
       d: Does d.
 
     problems:
-      DIR/b.md:5: warning: the tool Bash is not available here
+      DIR/b.md:5: warning: Bash isn't supported; ignored
       DIR/a.md:4: warning: a may hire ghost, but there is no agent of that name
       DIR/c.md:4: warning: a hiring cycle, which is refused when the agents work: a -> b -> c -> a
       DIR/c.md:4: warning: a hiring cycle, which is refused when the agents work: c -> c
