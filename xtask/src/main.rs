@@ -6,6 +6,7 @@ mod browser;
 mod mutants;
 mod prices;
 mod slot;
+mod terminal;
 mod test;
 mod web;
 mod wire;
@@ -43,6 +44,7 @@ cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_0
                                while it only writes; then makes requests to `guildhall serve` with schemathesis for three minutes
 cargo xtask prices             makes the price table again, after an update of the crate genai-prices
 cargo xtask web                builds the page of the server from `web/`, which needs Node and npm
+cargo xtask terminal [--check] makes docs/terminal.svg again, a picture of a real run in a terminal, or checks that it is up to date
 cargo xtask bench [ARGS...]    measures the kernel and the whole runtime; ARGS are passed to `cargo bench`
 cargo xtask bench -- wire [ARGS...]
                                measures the real binary over HTTP, next to a bare client and to rig; `--help` lists ARGS
@@ -79,6 +81,8 @@ fn dispatch(args: &[&str]) -> Result<ExitCode, String> {
         ["soak", count] if is_count(count) => soak(&count.replace('_', ""))?,
         ["prices"] => make_prices()?,
         ["web"] => web::run()?,
+        ["terminal"] => terminal::draw()?,
+        ["terminal", "--check"] => terminal::check()?,
         ["bench", "--", "wire", extra @ ..] => wire::run(extra)?,
         ["bench", "--", "serve", extra @ ..] => wire::run_serve(extra)?,
         ["bench", "--", "budget", extra @ ..] => wire::run_budget(extra)?,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::{Outcome, browser, cargo, mutants, run as run_cargo};
+use crate::{Outcome, browser, cargo, mutants, run as run_cargo, terminal};
 
 /// The library without its features. No other step builds it this way.
 const CORE: &[&str] =
@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     ("lints", || run_cargo(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))),
     ("core", || run_cargo(&mut cargo(CORE))),
     ("tests", || run_cargo(cargo(&["test", "--workspace"]).env(TEST_THREADS, test_threads()))),
+    ("terminal", terminal::check),
     ("page", browser::test),
     ("docs", || run_cargo(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("simulator", || run_cargo(&mut cargo(&["run", "-p", "guildhall-sim", "--", "--schedules", "100000"]))),
@@ -33,7 +34,11 @@ const STEPS: &[Step] = &[
     ("mutants", || mutants::run(&[])),
 ];
 
+/// Said first, so that nobody waits without knowing for how long. The figure is in docs/benchmarks.md.
+const DURATION: &str = "this takes a quarter of an hour on two processors, most of it builds and tests";
+
 pub(crate) fn run() -> Outcome {
+    println!("{} steps: {DURATION}", STEPS.len());
     for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         require(subcommand, component)?;
     }
