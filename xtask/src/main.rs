@@ -35,7 +35,7 @@ const SOAK_SCHEMA_SECONDS: &str = "180";
 const SOAK_REPLIES: &str = "50000";
 
 const HELP: &str = "\
-cargo xtask test               runs everything that must pass before a merge
+cargo xtask test               runs everything that must pass before a merge, in a quarter of an hour
 cargo xtask mutants [NAME...]  plants each bug of crates/sim/mutants.toml and checks that it is detected
 cargo xtask soak [SCHEDULES]   runs the simulator in release mode (default: 10_000_000 schedules of contracts, and as many of
                                payments); then stores and reads back 50,000 contracts with all kinds of replies; then kills

@@ -1,7 +1,8 @@
-//! Tests of the repository as a whole: its dependencies, the length of its files, and the mutant runner.
+//! Tests of the repository as a whole: its dependencies, its documents, the length of its files, and the mutant runner.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
 mod dependencies;
+mod docs;
 mod licence;
 mod mutants;
 mod prices;
