@@ -80,7 +80,7 @@ fn chain_text(chain: &Chain) -> Vec<String> {
     let step = |(link, line): (String, &Line)| format!("{link}{} ({})", address(line), line.kind().name());
     let steps: String = links.zip(&chain.lines).map(step).collect();
     let end = chain.lines.last().map(address).unwrap_or_default();
-    vec![format!("The evidence meets at {end}."), format!("chain: {steps}"), "places:".to_owned()]
+    vec![format!("The evidence leads to {end}."), format!("chain: {steps}"), "places:".to_owned()]
 }
 
 fn place_text(number: usize, place: &Place) -> String {

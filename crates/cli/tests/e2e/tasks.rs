@@ -90,7 +90,7 @@ fn the_list_of_the_examples_runs_without_a_key() {
         ["run", "--model=rehearsal", "--team", team, "--project", team, "--tasks", list, "--budget=500sat", "-v"];
     let ended = house.guildhall(&list).expect(0);
     assert!(ended.stdout.starts_with("code ("), "{}", ended.stdout);
-    assert_has(&ended.stdout, &[", 1.3):\nrehearsal: no language model\nThe evidence meets at "]);
+    assert_has(&ended.stdout, &[", 1.3):\nrehearsal: no language model\nThe evidence leads to "]);
     assert_has(
         &ended.stderr,
         &["1 clerk begins with 500 sat: 3 tasks: logs, settings, code", "every balance adds up", "quote"],

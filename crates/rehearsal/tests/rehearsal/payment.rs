@@ -22,7 +22,7 @@ async fn ask(example: &Example) -> Outcome {
 /// Checks that an answer names the fault, with a chain of these kinds of evidence.
 fn check_fault(outcome: &Outcome, fault: &Cited, sources: &[&str]) {
     let Cited { path, line } = fault;
-    assert!(outcome.answer.contains(&format!("\nThe evidence meets at {path}:{line}.\n")), "{}", outcome.answer);
+    assert!(outcome.answer.contains(&format!("\nThe evidence leads to {path}:{line}.\n")), "{}", outcome.answer);
     let chain = chain(&outcome.answer);
     assert_eq!(&chain.last().unwrap().0, fault);
     assert_eq!(chain.iter().map(|(_, source)| source.as_str()).collect::<Vec<_>>(), sources, "{}", outcome.answer);
@@ -129,7 +129,7 @@ async fn a_refused_hire_is_listed_as_missing() {
     let answer = hall.run(example.says("question")).await.answer;
     let expected = format!("missing: {refused}, refused: ");
     assert!(answer.contains(&expected), "{answer}");
-    assert!(answer.contains("\nThe evidence meets at "), "{answer}");
+    assert!(answer.contains("\nThe evidence leads to "), "{answer}");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn the_fault_is_found_inside_a_larger_project() {
     let hall = Hall::new(Team::read(&example.root.join("agents")), &repository());
     let outcome = hall.run(example.says("question")).await;
     let Cited { path, line } = fault(&example);
-    let expected = format!("\nThe evidence meets at examples/payment/{path}:{line}.\n");
+    let expected = format!("\nThe evidence leads to examples/payment/{path}:{line}.\n");
     assert!(outcome.answer.contains(&expected), "{}", outcome.answer);
 }
 

@@ -127,7 +127,7 @@ fn reports_with_a_shared_name_form_a_chain_and_missing_reports_are_listed() {
     assert_eq!(called(&ask(&data, &ALL_TOOLS)), ["wait_for_agents"], "one report is missing");
     data.turn = Turn::Last;
     let report = report_of(&data, &[]);
-    let expected = "The evidence meets at src/x.rs:9.\nchain: x y.log:3 (logs) —max_size→ src/x.rs:9 (code)\n";
+    let expected = "The evidence leads to src/x.rs:9.\nchain: x y.log:3 (logs) —max_size→ src/x.rs:9 (code)\n";
     assert!(report.contains(expected), "{report}");
     assert!(report.contains("\nbob reports:\n   I think it is this:\n"), "{report}");
     assert!(
