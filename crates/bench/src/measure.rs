@@ -51,7 +51,7 @@ pub(crate) fn run(program: &[String]) -> Result<(), String> {
 /// Runs a command to its end, or kills it at the time limit. Returns whether it succeeded, and its output.
 fn run_within(limit: Duration, command: &mut Command) -> io::Result<(bool, String, String)> {
     let start = Instant::now();
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = loop {
         if let Some(status) = child.try_wait()? {

@@ -38,7 +38,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 pro
 const RUN_EXAMPLES: &str = "\
 Examples:
   guildhall run \"When is the meeting, and who said so?\"
-  git diff | guildhall run --budget 0.10usd --agent reviewer.md
+  git diff | guildhall run --budget 0.10usd --agent reviewer.md \"Review this change\"
   guildhall run --timeout 10m --max-turns 20 --output json \"List the public functions\"
   guildhall run --continue brave-otter-17 \"And who was invited?\"
   guildhall run --team examples/payment --tasks tasks.toml --budget 500sat
@@ -58,6 +58,9 @@ Without --model, the model of the config is used. If the config names no model, 
 ANTHROPIC_API_KEY or OPENAI_API_KEY is set. Otherwise guildhall looks for a model server on this machine (127.0.0.1, ports \
 11434, 1234, 8080 and 8000) and asks you before it uses the server. If there is no model at all, a terminal offers the \
 rehearsal, a simple program in place of a model, and a script gets exit code 2. All settings: docs/configuration.md.
+
+The text of a stdin that is a pipe or a file is added to the task, up to 64 KiB together; add </dev/null where a script leaves \
+stdin open. Questions are then asked at the terminal itself. A list of tasks does not read stdin.
 
 Press Ctrl-C once to ask for a last report, which is paid for. Press it twice to stop immediately; `guildhall resume ID` \
 continues. Everything so far is saved in both cases. A call that is cut off may be billed, so its money stays reserved.";
@@ -210,7 +213,7 @@ pub(crate) enum DemoKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The task. Without it, or if it is `-`, the task is read from stdin
+    /// The task. If stdin is a pipe or a file, its text is added. Without a task, or if it is `-`, stdin is the task
     pub(crate) task: Option<String>,
     /// Run a list of tasks with one budget: a TOML file of [[task]] with the keys task, agent, after, name and budget
     #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "max_turns"])]

@@ -1,14 +1,17 @@
 //! Consent: the first run on a machine that spends real money asks the user, and so does the first use of a model server that was
 //! found.
 
-use std::fs;
-use std::io::{self, BufRead, IsTerminal};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::Path;
 
 use guildhall::Paid;
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
 
 use crate::exit::Failure;
 use crate::print::{BOLD, say};
+use crate::stdin;
 
 /// The file that records the user's consent to paid runs.
 const AGREED: &str = "paid-runs-agreed";
@@ -29,14 +32,14 @@ pub(crate) fn to_pay(data: &Path, paid: Paid, given: Consent, most: &str, who: &
         return Ok(());
     }
     if given != Consent::Given {
-        if !io::stdin().is_terminal() {
+        let Some(place) = Place::find() else {
             return Err(Failure::refused(format!(
                 "this is the first run here that spends real money (at most {most}, paid to {who}): to agree, add --yes. Nothing was spent"
             )));
-        }
+        };
         let question =
             format!("This is the first run here that spends real money: at most {most}, paid to {who}. Continue?");
-        match ask(&question)? {
+        match ask(&question, &place)? {
             Consent::Given => {}
             Consent::Refused | Consent::NotAsked => {
                 return Err(Failure::refused("you did not agree, so the work was not started. Nothing was spent"));
@@ -52,16 +55,48 @@ pub(crate) fn to_use(question: &str, given: Consent) -> Result<Consent, Failure>
     if given != Consent::NotAsked {
         return Ok(given);
     }
-    let sees = io::stdin().is_terminal() && io::stderr().is_terminal();
-    if sees { ask(question) } else { Ok(Consent::NotAsked) }
+    match Place::find() {
+        Some(place) if io::stderr().is_terminal() => ask(question, &place),
+        Some(_) | None => Ok(Consent::NotAsked),
+    }
+}
+
+/// Where the user answers.
+enum Place {
+    /// Stdin is a terminal.
+    Stdin,
+    /// The terminal itself: stdin has a text for the agents.
+    Terminal(File),
+}
+
+impl Place {
+    /// Finds the place. There is none for a script: nobody sees the question, or stdin is closed on purpose, or another program
+    /// uses the terminal at the moment.
+    fn find() -> Option<Place> {
+        if io::stdin().is_terminal() {
+            return Some(Place::Stdin);
+        }
+        if !io::stderr().is_terminal() || !stdin::has_text() {
+            return None;
+        }
+        let terminal = File::open("/dev/tty").ok()?;
+        let is_ours = tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp());
+        is_ours.then_some(Place::Terminal(terminal))
+    }
+
+    fn read_line(&self, line: &mut String) -> io::Result<usize> {
+        match self {
+            Place::Stdin => io::stdin().lock().read_line(line),
+            Place::Terminal(terminal) => BufReader::new(terminal).read_line(line),
+        }
+    }
 }
 
 /// Asks the user at a terminal. Every answer except yes means no; the end of input means no answer.
-fn ask(question: &str) -> Result<Consent, Failure> {
+fn ask(question: &str, place: &Place) -> Result<Consent, Failure> {
     say(&format!("{BOLD}{question} [y/N]{BOLD:#}"));
     let mut reply = String::new();
-    let read = io::stdin().lock().read_line(&mut reply);
-    let bytes = read.map_err(|why| Failure::failed(format!("can't read the answer from stdin: {why}")))?;
+    let bytes = place.read_line(&mut reply).map_err(|why| Failure::failed(format!("can't read the answer: {why}")))?;
     Ok(match reply.trim().to_ascii_lowercase().as_str() {
         _ if bytes == 0 => Consent::NotAsked,
         "y" | "yes" => Consent::Given,

@@ -21,6 +21,7 @@ mod quote;
 mod screen;
 mod session_ref;
 mod showing;
+mod stdin;
 mod talk;
 mod task_file;
 mod team;

@@ -1,7 +1,7 @@
 //! `run` and `resume`: they start or continue work and watch it until it ends or is interrupted.
 
 use std::env;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path as FilePath, PathBuf};
 
 use guildhall::kernel::CloseWhen;
@@ -14,7 +14,8 @@ use crate::exit::{Exit, Failure};
 use crate::failed;
 use crate::local_server;
 use crate::prepare::Prepared;
-use crate::print::{note, tame};
+use crate::print::{count, note, tame};
+use crate::stdin::{self, Purpose};
 use crate::talk::{Lines, Talk};
 use crate::team::Found;
 use crate::watch::{Signals, Watch};
@@ -28,6 +29,9 @@ const PATH_CHARS_MAX: usize = 4096;
 
 /// The task of `run --continue` without a task.
 const CONTINUE_TASK: &str = "Continue where you stopped.";
+
+/// The line in a task above the text that came from stdin.
+const STDIN_LINE: &str = "The text from stdin:";
 
 /// Runs a task.
 pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
@@ -157,28 +161,47 @@ pub(crate) fn here() -> Result<PathBuf, Failure> {
     env::current_dir().map_err(|why| Failure::usage(format!("can't find the current directory: {why}")))
 }
 
-/// The task: from the command line or from stdin.
+/// The task: from the command line, from stdin, or from both. A text on stdin that nobody asked for is never dropped.
 fn task(args: &RunArgs) -> Result<String, Failure> {
-    let piped = || -> Result<String, Failure> {
-        let mut text = String::new();
-        let read = io::stdin().lock().take(TASK_BYTES_MAX + 1).read_to_string(&mut text);
-        read.map_err(|why| Failure::usage(format!("can't read the task from stdin: {why}")))?;
-        Ok(text)
-    };
-    let task = match args.task.as_deref() {
-        Some("-") => piped()?,
+    let read = |purpose| stdin::read(purpose, args.work.timeout);
+    let typed = args.task.as_deref().filter(|task| *task != "-").map(str::trim);
+    let task = match typed {
+        Some("") => String::new(),
+        Some(task) if stdin::has_text() => with_stdin(task, &read(Purpose::Addition)?)?,
         Some(task) => task.to_owned(),
-        None if args.work.after.is_some() => CONTINUE_TASK.to_owned(),
-        None if io::stdin().is_terminal() => {
+        None if args.task.is_none() && args.work.after.is_some() => {
+            let text = if stdin::has_text() { read(Purpose::Task)? } else { String::new() };
+            if text.trim().is_empty() { CONTINUE_TASK.to_owned() } else { text.trim().to_owned() }
+        }
+        None if args.task.is_none() && io::stdin().is_terminal() => {
             return Err(Failure::usage("no task given. Try: guildhall run \"When is the meeting?\""));
         }
-        None => piped()?,
+        None => read(Purpose::Task)?.trim().to_owned(),
     };
-    match task.trim() {
-        "" => Err(Failure::usage("the task is empty. Try: guildhall run \"When is the meeting?\"")),
-        trimmed if trimmed.len() as u64 > TASK_BYTES_MAX => Err(Failure::usage(format!(
-            "the task is longer than {TASK_BYTES_MAX} bytes: put it into a file and name the file"
+    match task.len() as u64 {
+        0 => Err(Failure::usage("the task is empty. Try: guildhall run \"When is the meeting?\"")),
+        bytes if bytes > TASK_BYTES_MAX => Err(Failure::usage(format!(
+            "the task has {bytes} bytes, and at most {TASK_BYTES_MAX} are possible: put it into a file and name the file"
         ))),
-        trimmed => Ok(trimmed.to_owned()),
+        _ => Ok(task),
     }
+}
+
+/// Adds the text on stdin to a task. An empty text adds nothing.
+fn with_stdin(task: &str, text: &str) -> Result<String, Failure> {
+    let text = text.trim_end().trim_start_matches(['\r', '\n']);
+    if text.is_empty() {
+        return Ok(task.to_owned());
+    }
+    let whole = format!("{task}\n\n{STDIN_LINE}\n\n{text}");
+    if whole.len() as u64 > TASK_BYTES_MAX {
+        return Err(Failure::usage(format!(
+            "the task has {} bytes and the text on stdin has {}: together, at most {TASK_BYTES_MAX} are possible. Put \
+             the text into a file and name the file",
+            task.len(),
+            text.len()
+        )));
+    }
+    note(&format!("{} from stdin are added to the task", count(text.len(), "byte")));
+    Ok(whole)
 }

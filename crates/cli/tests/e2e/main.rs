@@ -42,6 +42,7 @@ mod serving;
 mod shares;
 mod showing;
 mod specialists;
+mod stdin;
 mod stopping;
 mod stored;
 mod tampered;
