@@ -1,6 +1,8 @@
 //! The command line: commands, flags and their help texts.
 
 mod command;
+mod examples;
+pub(crate) mod implied;
 pub(crate) mod money;
 pub(crate) mod serve;
 
@@ -19,99 +21,9 @@ use crate::complete;
 use crate::consent::Consent;
 use crate::screen::Level;
 use crate::session_ref::{SessionRef, TargetRef};
+use examples::{CHAT_EXAMPLES, COMPLETIONS_EXAMPLES, CORRECT_EXAMPLES, EXAMPLES, RUN_EXAMPLES, TRANSCRIPT_EXAMPLES};
 use money::{CloseArgs, FundArgs, LedgerArgs, PaymentsArgs, WalletArgs};
 use serve::ServeArgs;
-
-const EXAMPLES: &str = "\
-Examples:
-  guildhall run \"Which of our endpoints have no test?\"
-  guildhall run --budget 2000sat --model haiku \"Summarise docs/\"
-  guildhall demo                        watch a team at work, without a key
-  guildhall chat --budget 2000sat       talk with an agent and its team
-  guildhall resume last                 continue the newest session after an interruption
-  guildhall show brave/1.2              show the work of one agent; ids can be shortened
-  guildhall transcript last             print the messages of the first agent as JSON lines
-  guildhall models                      list the models and their prices
-
-Exit codes: 0 done, 1 failed, 2 usage, 3 out of budget or time, 4 refused, 5 provider, 6 wallet, 7 partial, 75 temporary, 130 interrupted.";
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  guildhall run \"When is the meeting, and who said so?\"
-  git diff | guildhall run --budget 0.10usd --agent reviewer.md \"Review this change\"
-  guildhall run --timeout 10m --max-turns 20 --output json \"List the public functions\"
-  guildhall run --continue brave-otter-17 \"And who was invited?\"
-  guildhall run --team examples/payment --tasks tasks.toml --budget 500sat
-
-A task file. Each task starts after the tasks in `after` have reported, and receives their reports:
-  [[task]]
-  name = \"logs\"
-  agent = \"log-reader\"
-  task = \"Which errors are new?\"
-  [[task]]
-  agent = \"writer\"
-  task = \"Write a summary for the team.\"
-  after = [\"logs\"]
-  budget = \"40sat\"
-
-Without --model, the model of the config is used. If the config names no model, it is sonnet or gpt-5-mini, if \
-ANTHROPIC_API_KEY or OPENAI_API_KEY is set. Otherwise guildhall looks for a model server on this machine (127.0.0.1, ports \
-11434, 1234, 8080 and 8000) and asks you before it uses the server. If there is no model at all, a terminal offers the \
-rehearsal, a simple program in place of a model, and a script gets exit code 2. All settings: docs/configuration.md.
-
-The text of a stdin that is a pipe or a file is added to the task, up to 64 KiB together; add </dev/null where a script leaves \
-stdin open. Questions are then asked at the terminal itself. A list of tasks does not read stdin.
-
-Press Ctrl-C once to ask for a last report, which is paid for. Press it twice to stop immediately; `guildhall resume ID` \
-continues. Everything so far is saved in both cases. A call that is cut off may be billed, so its money stays reserved.";
-
-const CHAT_EXAMPLES: &str = "\
-Examples:
-  guildhall chat --team examples/research --budget 2000sat
-  guildhall chat --continue brave-otter-17
-
-The commands /help, /cost, /agents and /exit are not sent to the agent and cost nothing.
-
-Hires in the background work while you talk. The conversation ends after their last report. From another terminal:
-  guildhall hire ID AGENT TASK          add an agent to the conversation yourself
-
-Press Ctrl-C once to end the conversation, with a last report if the agent is at work; `guildhall chat --continue ID` \
-continues. Press it twice to stop immediately; `guildhall resume ID` continues.";
-
-const CORRECT_EXAMPLES: &str = "\
-Examples:
-  guildhall show brave-otter-17                     lists the calls with reserved money
-  guildhall correct brave-otter-17 1.2#7 0          the provider billed nothing for this call
-  guildhall correct brave-otter-17 1.2#7 0.002usd   the provider billed this amount; the rest is free again
-
-Money stays reserved for a call that was lost, was stopped or failed, or whose cost was not reported. The provider may have \
-billed the call, so the reserved money counts against the budget until you correct it.";
-
-const TRANSCRIPT_EXAMPLES: &str = "\
-Examples:
-  guildhall transcript last                         the first agent of the newest session
-  guildhall transcript brave-otter-17/1.2           one hire
-  guildhall transcript last | jq -r 'select(.type == \"assistant\") | .message.content[].text // empty'
-  guildhall transcript last --all transcripts       one file for each agent: transcripts/1.jsonl, 1.1.jsonl, …
-
-Each line is a JSON object in the format in which Claude Code writes its own transcripts. The first line has the system prompt \
-and the tools. After it come messages (`user`, `assistant`) and all other facts (`system`): each of these lines has its stored \
-fact in `stored`, and in `texts` the texts of the fact that its message does not show. Texts are cut after 256 KiB. Times are \
-session time, which stands still while a session does not run. The second request of a continued session is ID/2.
-
-An agent was also shown some text that is not repeated here: the conversation before its own, which `continues` in the first \
-line names (ID/1 for ID/2; \"ID/1 up to ask #3\" for a copy of an agent), and the status after the newest message of each request \
-(money, turns and time that are left). A line `compacted` says that later requests had older tool results in short form.
-
---all prints the path of each file. A pipe gets the exact bytes. A terminal gets escapes in place of invisible characters.
-
-To write transcripts while the work runs, use --transcripts DIR with run, chat or resume.";
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  echo 'source <(guildhall completions bash)' >> ~/.bashrc
-  echo 'source <(guildhall completions zsh)' >> ~/.zshrc
-  guildhall completions fish > ~/.config/fish/completions/guildhall.fish";
 
 /// Agents that hire agents, within a budget, with a journal that survives crashes.
 #[derive(Debug, Parser)]
@@ -218,6 +130,9 @@ pub(crate) struct RunArgs {
     /// Run a list of tasks with one budget: a TOML file of [[task]] with the keys task, agent, after, name and budget
     #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "max_turns"])]
     pub(crate) tasks: Option<PathBuf>,
+    /// Changes nothing: `run` always prints its answer and ends. Other programs have this flag
+    #[arg(short = 'p')]
+    print: bool,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
 }
@@ -259,7 +174,7 @@ pub(crate) struct WorkArgs {
     pub(crate) max_tokens_total: Option<u64>,
     /// The model for all agents: sonnet, opus, haiku, a full name, PROVIDER/NAME, or rehearsal [default: the model of the
     /// agent's file, of the config, for your API key, or of a server on this machine]
-    #[arg(long)]
+    #[arg(long, short)]
     pub(crate) model: Option<String>,
     /// Maximum number of replies of the first agent [default: the number in its file, or 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -270,6 +185,9 @@ pub(crate) struct WorkArgs {
     /// Continue a session that has ended, with the money that it has left
     #[arg(long = "continue", value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) after: Option<SessionRef>,
+    /// Continue the newest session of this project
+    #[arg(short = 'c', conflicts_with_all = ["after", "session"])]
+    pub(crate) newest: bool,
     /// Work in an existing session, with its money: one that `guildhall fund` made. The agent sees no earlier work of it
     #[arg(long, value_name = "ID", conflicts_with = "after", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) session: Option<SessionRef>,
@@ -305,6 +223,11 @@ impl TranscriptFlags {
 }
 
 impl WorkArgs {
+    /// Whether the work continues a session.
+    pub(crate) fn continues(&self) -> bool {
+        self.after.is_some() || self.newest
+    }
+
     /// The user's answer to questions, given in advance.
     pub(crate) fn consent(&self) -> Consent {
         if self.yes { Consent::Given } else { Consent::NotAsked }
@@ -313,9 +236,9 @@ impl WorkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The session: its id, the beginning of its id, or `last`
+    /// The session: its id, the beginning of its id, or `last` [default: the one that you choose from a list, in a terminal]
     #[arg(add = ArgValueCompleter::new(complete::sessions))]
-    pub(crate) id: SessionRef,
+    pub(crate) id: Option<SessionRef>,
     #[arg(long, value_name = "N", default_value_t = CALLS_AT_ONCE, value_parser = calls_at_once, help = calls_help())]
     pub(crate) max_concurrency: usize,
     /// Keep calling a provider that charged more than was held for a call. The budget does not cover the difference

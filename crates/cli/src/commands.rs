@@ -11,6 +11,7 @@ pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod models;
 pub(crate) mod money;
+pub(crate) mod pick;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod show;

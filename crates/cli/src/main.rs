@@ -28,16 +28,19 @@ mod team;
 mod watch;
 mod world;
 
+use std::env;
 use std::io;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::args::implied::with_command;
 use crate::args::{Cli, Output};
 use crate::exit::{Exit, Failure};
 use crate::print::{BAD, say, tame_lines};
@@ -60,9 +63,9 @@ fn runtime() -> io::Result<Runtime> {
 
 fn main() -> ExitCode {
     complete::answer_shell();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(with_command(env::args_os().collect())) {
         Ok(cli) => cli,
-        Err(why) => return not_parsed(&why),
+        Err(why) => return not_parsed(why),
     };
     let output = cli.command.output();
     screen::set_level(cli.command.level());
@@ -91,7 +94,17 @@ fn main() -> ExitCode {
 }
 
 /// Ends the program because of its arguments, or after it has printed its help or its version.
-fn not_parsed(why: &clap::Error) -> ExitCode {
+fn not_parsed(mut why: clap::Error) -> ExitCode {
+    if why.kind() == ErrorKind::InvalidSubcommand {
+        let mut tips = match why.remove(ContextKind::SuggestedSubcommand) {
+            Some(ContextValue::Strings(near)) if !near.is_empty() => {
+                vec![format!("the nearest command is '{}'", near.join("' or '")).into()]
+            }
+            Some(_) | None => Vec::new(),
+        };
+        tips.push("a task of one word needs a command: guildhall run WORD".to_owned().into());
+        why.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
     let exit = if why.use_stderr() { Exit::Usage } else { Exit::Done };
     if exit == Exit::Usage && failed::is_json_wanted() {
         let why = why.render().to_string();

@@ -62,23 +62,24 @@ impl Prepared {
 
     /// Finds the agents and the model, prints the highest cost, and makes sure that the user agrees.
     pub(crate) async fn new(world: &World, mut args: WorkArgs, list: Option<&FilePath>) -> Result<Prepared, Failure> {
+        let about = match (&args.project, &args.team) {
+            (None, Some(team)) => team::project_of(team, &here()?),
+            (_, _) => None,
+        };
+        let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let after = match &args.after {
             Some(typed) => Some(at_rest(world, typed).await?),
+            None if args.newest => Some(newest_of(world, &project).await?),
             None => None,
         };
         let within = match &args.session {
             Some(typed) => Some(at_rest(world, typed).await?),
             None => None,
         };
-        let about = match (&args.project, &args.team) {
-            (None, Some(team)) => team::project_of(team, &here()?),
-            (_, _) => None,
+        let project = match (&after, &args.project) {
+            (Some(id), None) => before(world, id).await?.project,
+            (_, _) => project,
         };
-        let about = match (&after, &args.project) {
-            (Some(id), None) => Some(before(world, id).await?.project),
-            (_, _) => about,
-        };
-        let project = about.map_or_else(|| project(args.project.as_deref()), Ok)?;
         let rate = world.models.rate().clone();
         let found = team::find(world, &project, args.team.as_deref())?;
         let keeps_agents = after.is_some() && args.agent.is_none() && args.team.is_none();
@@ -208,6 +209,22 @@ impl Prepared {
 async fn at_rest(world: &World, typed: &SessionRef) -> Result<SessionId, Failure> {
     let hall = world.hall(here()?)?;
     let id = typed.find(&hall).await?;
+    hall.journal().require_not_running(&id, unix_now()).await?;
+    Ok(id)
+}
+
+/// Finds the newest session that has worked on a project. No process may run it.
+async fn newest_of(world: &World, project: &FilePath) -> Result<SessionId, Failure> {
+    let hall = world.hall(here()?)?;
+    let rows = hall.journal().sessions().await?;
+    // The newest comes first.
+    let newest = rows.into_iter().find(|row| row.facts > 0 && FilePath::new(&row.project) == project);
+    let id = newest.map(|row| row.id).ok_or_else(|| {
+        Failure::usage(format!(
+            "no session has worked on {} yet, so -c has nothing to continue. To list all sessions, run: guildhall ls",
+            project.display()
+        ))
+    })?;
     hall.journal().require_not_running(&id, unix_now()).await?;
     Ok(id)
 }

@@ -42,7 +42,7 @@ impl Command {
             Command::Run(RunArgs { work, .. }) | Command::Chat(ChatArgs { work }) => {
                 work.after.as_ref().or(work.session.as_ref())
             }
-            Command::Resume(args) => Some(&args.id),
+            Command::Resume(args) => args.id.as_ref(),
             Command::Show(_)
             | Command::Transcript(_)
             | Command::Ls(_)

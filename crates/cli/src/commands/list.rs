@@ -26,13 +26,7 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
         Output::Json => out_json(&listed.iter().map(json_line).collect::<Vec<_>>())?,
         Output::Text if listed.is_empty() => note("no sessions yet. To start one, run: guildhall run \"…\""),
         Output::Text => {
-            let (now, rows) = (unix_now(), listed.iter().map(Row::of).collect::<Vec<_>>());
-            let mut widths = [0; 4];
-            for row in &rows {
-                let own = [row.id, &row.state, &row.cost, row.kind].map(width);
-                widths = std::array::from_fn(|at| widths[at].max(own[at]));
-            }
-            rows.iter().try_for_each(|row| out(&row.text(widths, now)))?;
+            lines(&listed.iter().collect::<Vec<_>>()).iter().try_for_each(|line| out(line))?;
         }
     }
     let mut exit = Exit::Done;
@@ -52,6 +46,17 @@ pub(crate) async fn list(world: &World, args: LsArgs) -> Result<Exit, Failure> {
         exit = Exit::Partial;
     }
     Ok(exit)
+}
+
+/// A line for each session.
+pub(crate) fn lines(sessions: &[&Result<View, Unreadable>]) -> Vec<String> {
+    let (now, rows) = (unix_now(), sessions.iter().map(|session| Row::of(session)).collect::<Vec<_>>());
+    let mut widths = [0; 4];
+    for row in &rows {
+        let own = [row.id, &row.state, &row.cost, row.kind].map(width);
+        widths = std::array::from_fn(|at| widths[at].max(own[at]));
+    }
+    rows.iter().map(|row| row.text(widths, now)).collect()
 }
 
 /// The longest problem that is shown, in characters.

@@ -10,6 +10,7 @@ use guildhall::{Hall, HallError, Running};
 
 use crate::amount::Money;
 use crate::args::{Output, ResumeArgs, RunArgs};
+use crate::commands::pick;
 use crate::exit::{Exit, Failure};
 use crate::failed;
 use crate::local_server;
@@ -51,7 +52,10 @@ pub(crate) async fn run(world: &World, args: RunArgs) -> Result<Exit, Failure> {
 
 /// Resumes interrupted work.
 pub(crate) async fn resume(world: &World, args: ResumeArgs) -> Result<Exit, Failure> {
-    let id = args.id.find(&world.hall(here()?)?).await?;
+    let id = match &args.id {
+        Some(typed) => typed.find(&world.hall(here()?)?).await?,
+        None => pick::interrupted(world).await?,
+    };
     resume_session(world, args, &id).await.map_err(|why| why.of_session(&id))
 }
 
@@ -169,7 +173,7 @@ fn task(args: &RunArgs) -> Result<String, Failure> {
         Some("") => String::new(),
         Some(task) if stdin::has_text() => with_stdin(task, &read(Purpose::Addition)?)?,
         Some(task) => task.to_owned(),
-        None if args.task.is_none() && args.work.after.is_some() => {
+        None if args.task.is_none() && args.work.continues() => {
             let text = if stdin::has_text() { read(Purpose::Task)? } else { String::new() };
             if text.trim().is_empty() { CONTINUE_TASK.to_owned() } else { text.trim().to_owned() }
         }

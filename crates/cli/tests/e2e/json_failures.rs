@@ -23,7 +23,7 @@ fn a_usage_error_is_a_json_object_with_failure_and_exit_code() {
         (&["run", "--output", "json", "--yes", "--agent", "no-such-file.md", "x"], "no-such-file.md"),
         (&["run", "--output", "json", "--yes", " "], "the task is empty"),
         (&["show", "nobody-knows-1", "--output", "json"], "nobody-knows-1"),
-        (&["resume", "--output", "json"], "required"),
+        (&["resume", "--output", "json"], "no session is named"),
         (&["models", "--output", "json", "a", "b"], "'b'"),
         (&["ls", "--output", "json", "more"], "'more'"),
     ] {

@@ -54,6 +54,7 @@ mod token_limit;
 mod transcripts;
 mod transcripts_files;
 mod trees;
+mod typed;
 mod usage;
 mod waits_for_money;
 mod wallet;
