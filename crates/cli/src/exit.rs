@@ -234,8 +234,9 @@ fn model_advice(why: &ModelsError) -> String {
                 format!(". No provider is named {provider}, so this is taken as the name of a model")
             });
             format!(
-                "{provider}. Run `guildhall paths` to find the config file, then add these lines with the real price in \
-                 dollars:\n\n[prices.{model:?}]\ninput = 0.50\noutput = 1.50\n"
+                "{provider}. To list the models, run: guildhall models. If your provider sells this model, add its price to \
+                 the config file (run `guildhall paths` to find the file): [prices.{model:?}] with `input` and `output`, \
+                 in dollars per million tokens"
             )
         }
     }

@@ -14,6 +14,7 @@ mod failed;
 mod live;
 mod local_server;
 mod markdown;
+mod nearest;
 mod paths;
 mod prepare;
 mod print;
@@ -25,6 +26,7 @@ mod stdin;
 mod talk;
 mod task_file;
 mod team;
+mod unknown_model;
 mod watch;
 mod world;
 

@@ -23,6 +23,7 @@ use crate::quote;
 use crate::session_ref::SessionRef;
 use crate::task_file;
 use crate::team::{self, Found};
+use crate::unknown_model;
 use crate::world::{REHEARSAL, World};
 
 /// Below this time, a warning says how much of it is for the last report.
@@ -117,7 +118,8 @@ impl Prepared {
 
     /// Prints the models and the highest cost, and makes sure that the user agrees.
     async fn agree(&self, world: &World, most: &str, maps: &[String], files: &Files) -> Result<(), Failure> {
-        let staffing = self.undertaking(String::new()).staffing().await?;
+        let staffing = self.undertaking(String::new()).staffing().await;
+        let staffing = staffing.map_err(|why| unknown_model::failure(self.hall.models(), why))?;
         let models = staffing.models();
         world.need_keys(&models)?;
         if self.args.model.is_none() {

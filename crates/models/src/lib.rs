@@ -14,4 +14,6 @@ pub use alias::{ALIASES, Chosen, choose};
 pub use guildhall_agent::{Usd, UsdError};
 #[cfg(feature = "http")]
 pub use http::*;
+#[cfg(feature = "http")]
+pub use price::sellers_of;
 pub use price::{LOCAL_PRICE, Listed, NoPrice, Price, PriceBook, REHEARSAL_PRICE, REPLY_TOKENS_MAX, Rate, Seller};

@@ -16,6 +16,12 @@ use serde::{Deserialize, Serialize};
 
 pub use book::{Listed, NoPrice, PriceBook, REPLY_TOKENS_MAX, Seller};
 
+/// Returns the providers of the price table that sell a model, by their ids.
+#[cfg(feature = "http")]
+pub fn sellers_of(model: &str) -> Vec<&'static str> {
+    table::sellers_of(model)
+}
+
 const NANOS: u128 = 1_000_000_000;
 const MSAT_PER_BTC: u128 = 100_000_000_000;
 const TOKENS_PER_PRICE: u128 = 1_000_000;

@@ -55,6 +55,7 @@ mod transcripts;
 mod transcripts_files;
 mod trees;
 mod typed;
+mod unknown_model;
 mod usage;
 mod waits_for_money;
 mod wallet;

@@ -151,7 +151,10 @@ impl Provider {
         let http = match self.http.get_or_init(|| http_client(&self.endpoint.base_url, self.endpoint.timeouts.connect))
         {
             Ok(http) => http,
-            Err(why) => return final_error(self.unavailable(why)),
+            Err(why) => {
+                let message = format!("no connection to {}: {why}", self.endpoint.base_url.host());
+                return final_error(self.unavailable(&message));
+            }
         };
         let request = http.post(self.url.clone()).headers(self.headers(prompt)).body(body);
         let deadline = Instant::now() + self.endpoint.timeouts.first_byte;
@@ -159,7 +162,8 @@ impl Provider {
         match timeout_at(deadline, request.send()).await {
             Err(_) => self.broken(&self.no_answer()),
             Ok(Err(error)) if error.is_connect() => {
-                RequestResult::Retry { why: WaitReason::Unreachable, message: root_cause(&error), wait: None }
+                let message = format!("no connection to {}: {}", self.endpoint.base_url.host(), root_cause(&error));
+                RequestResult::Retry { why: WaitReason::Unreachable, message: self.redacted(&message), wait: None }
             }
             Ok(Err(error)) => {
                 self.broken(&format!("the connection broke before an answer arrived: {}", root_cause(&error)))

@@ -50,7 +50,7 @@ impl Seller {
 
 /// The price of a model is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no price is known for the model {model:?} of {seller}: set its price per million tokens in the config")]
+#[error("no price is known for the model {model:?} of {seller}")]
 pub struct NoPrice {
     /// The model.
     pub model: String,

@@ -105,6 +105,16 @@ pub(super) fn provider_at(url: &str) -> Option<&'static str> {
     PROVIDERS.iter().find(|provider| provider.header.url.matches(url)).map(|provider| provider.header.provider.as_str())
 }
 
+/// Returns the providers that sell a model, the makers of the two protocols first. Other providers count only for a name exactly
+/// as in the table, because they know their models by parts of names.
+pub(super) fn sellers_of(model: &str) -> Vec<&'static str> {
+    let makers = ["anthropic", "openai"];
+    let makers_of = makers.into_iter().filter(|maker| find(maker, model).is_some());
+    let others = PROVIDERS.iter().filter(|provider| !makers.contains(&provider.header.provider.as_str()));
+    let others = others.filter(|provider| provider.models().iter().any(|sold| sold.id == model));
+    makers_of.chain(others.map(|provider| provider.header.provider.as_str())).collect()
+}
+
 fn provider(id: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.header.provider == id)
 }

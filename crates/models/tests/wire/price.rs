@@ -61,10 +61,7 @@ fn impossible_usage_costs_at_most_the_supply_and_never_panics() {
 #[test]
 fn an_unknown_model_is_an_error_and_never_free() {
     let error = book("100000").cost(&anthropic(), "claude-nonesuch", &Usage::default()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "no price is known for the model \"claude-nonesuch\" of anthropic: set its price per million tokens in the config"
-    );
+    assert_eq!(error.to_string(), "no price is known for the model \"claude-nonesuch\" of anthropic");
     assert_eq!(book("100000").tariff(&anthropic(), "claude-nonesuch"), Err(error));
 }
 
