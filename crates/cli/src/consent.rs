@@ -25,6 +25,11 @@ pub(crate) enum Consent {
     NotAsked,
 }
 
+/// Whether the user has agreed to spend real money, now or earlier.
+pub(crate) fn is_given(data: &Path, given: Consent) -> bool {
+    given == Consent::Given || data.join(AGREED).exists()
+}
+
 /// Makes sure that the user agrees to spend real money. `--yes` and an earlier consent count.
 pub(crate) fn to_pay(data: &Path, paid: Paid, given: Consent, most: &str, who: &str) -> Result<(), Failure> {
     let file = data.join(AGREED);

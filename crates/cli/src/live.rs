@@ -46,6 +46,8 @@ pub(crate) struct Live {
     tokens: Option<TokenLimit>,
     usage_warnings: UsageWarnings,
     tally: Tally,
+    /// What earlier roots of the conversation have cost.
+    earlier: Charges,
     /// The lines about the newest fact, each with its contract.
     lines: Vec<(Path, String)>,
 }
@@ -105,12 +107,39 @@ impl Live {
         let (level, columns) = (screen::level(), screen::stderr_columns as fn() -> Option<usize>);
         let (at_work, queued, charges) = (BTreeSet::new(), BTreeSet::new(), Charges::default());
         let tally = Tally { since: Instant::now(), at_work, queued, charges, budget: Msat::ZERO };
-        Live { hall, level, columns, known, asks, money: Money::Play, tokens, usage_warnings, tally, lines }
+        Live {
+            hall,
+            level,
+            columns,
+            known,
+            asks,
+            money: Money::Play,
+            tokens,
+            usage_warnings,
+            tally,
+            earlier: Charges::default(),
+            lines,
+        }
     }
 
     /// Sets the kind of money that the work is paid with.
     pub(crate) fn paid_with(self, money: Money) -> Live {
         Live { money, ..self }
+    }
+
+    /// Adds what earlier roots of the same conversation have cost.
+    pub(crate) fn after_roots(self, earlier: Charges) -> Live {
+        Live { earlier, ..self }
+    }
+
+    /// Returns what all roots of the conversation have cost.
+    pub(crate) fn charges(&self) -> Charges {
+        let (before, now) = (self.earlier, self.tally.charges);
+        Charges {
+            used: sum(before.used, now.used),
+            estimated: sum(before.estimated, now.estimated),
+            reserved: sum(before.reserved, now.reserved),
+        }
     }
 
     /// Returns lines about every fact, for stdout.
@@ -178,9 +207,10 @@ impl Live {
         all.into_iter().map(line).collect()
     }
 
-    /// Describes the cost of the newest root so far, and its budget.
+    /// Describes the cost of the conversation so far, and its budget.
     pub(crate) fn cost(&self) -> String {
-        let Tally { charges: spent, budget, .. } = &self.tally;
+        // The budget of the newest root is what the roots before it left.
+        let budget = sum(self.tally.budget, self.earlier.total());
         let (_, held) = self.calls();
         let held = if held == Msat::ZERO { String::new() } else { format!(", held {} for calls", sats(held)) };
         let hires = self.asks.iter().filter(|((hirer, _), ask)| ask.kind == Kind::Hire && hirer.level() == 0);
@@ -190,7 +220,7 @@ impl Live {
         } else {
             format!("; {} are granted to hires at work", sats(granted))
         };
-        let (spent, budget, money) = (charges(*spent, sats), sats(*budget), self.money.in_words());
+        let (spent, budget, money) = (charges(self.charges(), sats), sats(budget), self.money.in_words());
         format!("{spent}{held} of {budget} so far, {money}{granted}")
     }
 

@@ -23,6 +23,7 @@ mod screen;
 mod session_ref;
 mod showing;
 mod stdin;
+mod switch;
 mod talk;
 mod task_file;
 mod team;

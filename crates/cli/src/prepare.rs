@@ -21,6 +21,7 @@ use crate::local_server;
 use crate::print::{WARN, note, say_in, tame, warn};
 use crate::quote;
 use crate::session_ref::SessionRef;
+use crate::switch::{Keeps, Switch};
 use crate::task_file;
 use crate::team::{self, Found};
 use crate::unknown_model;
@@ -45,6 +46,7 @@ pub(crate) struct Prepared {
     within: Option<SessionId>,
     entry: EntryAgent,
     budget: Option<Msat>,
+    keeps: Keeps,
 }
 
 /// Prints how much of the time is kept for the final report.
@@ -111,7 +113,7 @@ impl Prepared {
         };
         // The work gets the money that the person is asked about, also if more is paid in meanwhile.
         let budget = Some(most);
-        let prepared = Prepared { hall, args, after, within, entry, budget };
+        let prepared = Prepared { hall, args, after, within, entry, budget, keeps: Keeps::Conversation };
         prepared.agree(&world, &both(most, &rate), &maps, &files).await?;
         Ok(prepared)
     }
@@ -167,6 +169,16 @@ impl Prepared {
         consent::to_pay(&world.paths.data, paid, self.args.consent(), most, &named)
     }
 
+    /// Changes the model, or drops the conversation that the work would continue.
+    pub(crate) fn switch(&mut self, switch: Switch) {
+        let Switch { model, keeps } = switch;
+        self.args.model = model.or(self.args.model.take());
+        match keeps {
+            Keeps::Conversation => {}
+            Keeps::Nothing => self.keeps = Keeps::Nothing,
+        }
+    }
+
     /// Describes the work on a task.
     pub(crate) fn undertaking(&self, task: String) -> Undertaking {
         let Prepared { hall, args, .. } = self;
@@ -195,6 +207,10 @@ impl Prepared {
         }
         if let Some(id) = self.after.clone() {
             work = work.after(id);
+        }
+        match self.keeps {
+            Keeps::Conversation => {}
+            Keeps::Nothing => work = work.forgetting(),
         }
         if let Some(id) = self.within.clone() {
             work = work.within(id);

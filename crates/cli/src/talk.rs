@@ -15,8 +15,10 @@ use tokio::sync::mpsc;
 
 use crate::commands::run::TASK_BYTES_MAX;
 use crate::exit::Failure;
-use crate::print::prompt;
+use crate::nearest::nearest;
+use crate::print::{WARN, prompt, say_in, tame};
 use crate::screen;
+use crate::switch::{Permissions, Switch};
 
 /// How many lines may be typed ahead.
 const LINES_MAX: usize = 1024;
@@ -35,8 +37,22 @@ pub(crate) const HELP: &str = "\
 /help    these lines
 /cost    what the conversation has cost so far
 /agents  the agents at work
+/model   the model; /model NAME goes on with another one, which sees the conversation
+/clear   go on without the conversation so far, with the money that is left
 /exit    end the conversation; hires at work report first
 Any other line is sent to the agent. Ctrl-C asks for a last report; a second Ctrl-C stops immediately.";
+
+/// The names of the commands.
+const COMMANDS: [&str; 6] = ["/help", "/cost", "/agents", "/model", "/clear", "/exit"];
+
+/// Prints that a command is unknown.
+pub(crate) fn unknown(typed: &str) {
+    let near = nearest(typed, COMMANDS).map_or_else(String::new, |near| format!(" Did you mean {near}?"));
+    say_in(
+        WARN,
+        &format!("unknown command {}.{near} /help lists the commands. Nothing was sent to the agent", tame(typed, 40)),
+    );
+}
 
 /// Input from stdin.
 pub(crate) enum Typed {
@@ -60,22 +76,29 @@ pub(crate) enum Command {
     Help,
     Cost,
     Agents,
+    /// Go on with the model of this name, or show the model.
+    Model(Option<String>),
+    /// Go on without the conversation so far.
+    Clear,
     Unknown(String),
 }
 
 impl Typed {
-    /// Parses a line that is not empty. A slash and one lowercase word are a command; a path or a longer line is a message.
+    /// Parses a line that is not empty. A line whose first word is a slash and lowercase letters is a command; a path is not.
     fn of(line: &str) -> Typed {
-        let Some(word) = line.strip_prefix('/') else { return Typed::Words(line.to_owned()) };
-        match word {
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let name = word.strip_prefix('/').filter(|name| !name.is_empty());
+        let Some(name) = name.filter(|name| name.bytes().all(|byte| byte.is_ascii_lowercase())) else {
+            return Typed::Words(line.to_owned());
+        };
+        match name {
             "exit" | "quit" | "end" => Typed::Over,
             "help" => Typed::Command(Command::Help),
             "cost" => Typed::Command(Command::Cost),
             "agents" => Typed::Command(Command::Agents),
-            other if !other.is_empty() && other.bytes().all(|byte| byte.is_ascii_lowercase()) => {
-                Typed::Command(Command::Unknown(line.to_owned()))
-            }
-            _ => Typed::Words(line.to_owned()),
+            "model" => Typed::Command(Command::Model(Some(rest.trim().to_owned()).filter(|model| !model.is_empty()))),
+            "clear" => Typed::Command(Command::Clear),
+            _ => Typed::Command(Command::Unknown(word.to_owned())),
         }
     }
 }
@@ -236,8 +259,13 @@ enum Input {
 /// A conversation.
 pub(crate) struct Talk {
     pub(crate) lines: Lines,
+    pub(crate) permissions: Permissions,
     input: Input,
     speaker: NextSpeaker,
+    /// How the conversation goes on, if the person says yes.
+    pub(crate) asked: Option<Switch>,
+    /// How the conversation goes on after this root.
+    pub(crate) switch: Option<Switch>,
     /// The number of the newest message that the agent has not read yet.
     unread: Option<u64>,
     /// A reply for the person, unless the next fact sends the reply back to the agent.
@@ -248,9 +276,12 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    pub(crate) fn new(lines: Lines) -> Talk {
+    pub(crate) fn new(lines: Lines, permissions: Permissions) -> Talk {
         Talk {
             lines,
+            permissions,
+            asked: None,
+            switch: None,
             input: Input::Open,
             speaker: NextSpeaker::Agent,
             unread: None,
@@ -301,6 +332,22 @@ impl Talk {
         self.input = Input::Over { awaited: 0 };
     }
 
+    /// Returns whether the conversation can go on with another model or from the beginning.
+    pub(crate) fn readiness(&self) -> Readiness {
+        match self.speaker {
+            NextSpeaker::Owner { hires: 0 } if self.unread.is_none() => Readiness::Ready,
+            NextSpeaker::Owner { hires } if self.unread.is_none() => Readiness::EndsHires(hires),
+            NextSpeaker::AgentWithoutMoney { hires } => Readiness::EndsHires(hires),
+            NextSpeaker::Agent | NextSpeaker::Owner { .. } | NextSpeaker::Nobody => Readiness::AgentAtWork,
+        }
+    }
+
+    /// Notes that the order to end this root was sent, and how the conversation goes on.
+    pub(crate) fn switched(&mut self, switch: Switch) {
+        self.input = Input::EndSent;
+        self.switch = Some(switch);
+    }
+
     /// Notes who speaks next, and returns what to do.
     pub(crate) fn look(&mut self, speaker: NextSpeaker) -> Next {
         let before = std::mem::replace(&mut self.speaker, speaker);
@@ -343,6 +390,14 @@ impl Talk {
     }
 }
 
+/// Whether a root of a conversation can end now.
+pub(crate) enum Readiness {
+    Ready,
+    /// This many hires would end without their reports.
+    EndsHires(usize),
+    AgentAtWork,
+}
+
 /// What to do next in a conversation.
 pub(crate) enum Next {
     /// Wait.
@@ -383,11 +438,18 @@ mod tests {
     use super::{Command, TASK_BYTES_MAX, Typed, line};
 
     #[test]
-    fn one_word_after_a_slash_is_a_command_and_everything_else_is_a_message() {
+    fn a_first_word_of_a_slash_and_letters_is_a_command_and_everything_else_is_a_message() {
         assert!(matches!(Typed::of("/help"), Typed::Command(Command::Help)));
+        assert!(matches!(Typed::of("/help me"), Typed::Command(Command::Help)));
+        assert!(matches!(Typed::of("/model"), Typed::Command(Command::Model(None))));
+        assert!(matches!(Typed::of("/model  haiku "), Typed::Command(Command::Model(Some(name))) if name == "haiku"));
+        assert!(matches!(Typed::of("/clear"), Typed::Command(Command::Clear)));
+        assert!(
+            matches!(Typed::of("/compact all of it"), Typed::Command(Command::Unknown(word)) if word == "/compact")
+        );
         assert!(matches!(Typed::of("/exit"), Typed::Over));
         assert!(matches!(Typed::of("/hlep"), Typed::Command(Command::Unknown(line)) if line == "/hlep"));
-        for words in ["/etc/passwd is what?", "/", "/help me", "/2", "help"] {
+        for words in ["/etc/passwd is what?", "/", "/ help", "/2", "/Help", "help"] {
             assert!(matches!(Typed::of(words), Typed::Words(said) if said == words), "{words}");
         }
     }

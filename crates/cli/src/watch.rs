@@ -1,7 +1,10 @@
 //! Running work at this terminal: what the person sees and types, until the work ends or is interrupted.
 
+mod typed;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use guildhall::kernel::{Outcome, Path, Stored, TextRef};
@@ -17,7 +20,6 @@ use crate::advice::{Continue, WHY_CHARS_MAX, advice_after_error, advise};
 use crate::amount::Money;
 use crate::args::{Output, WatchArgs};
 use crate::bill::{BillJson, Extent, Sheet};
-use crate::commands::chat::unknown;
 use crate::commands::out_json;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::failed;
@@ -26,7 +28,7 @@ use crate::print::{NotWritten, WARN, out_answer, out_reply, rule, say, say_in, t
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
-use crate::talk::{Command, HELP, Next, Shown, Talk, Typed, is_for_person};
+use crate::talk::{Next, Shown, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
 
 /// The message about a line that is too long to be sent.
@@ -141,16 +143,37 @@ impl Watch {
 
     /// Follows the work until it ends or the process must stop. In the second case, all running calls are dropped immediately.
     pub(crate) async fn until_the_end(self) -> Result<Exit, Failure> {
+        let mut watch = self;
+        loop {
+            // Boxed, because the future of a whole root is large.
+            match Box::pin(watch.until_the_root_ends()).await? {
+                ControlFlow::Continue(next) => watch = next,
+                ControlFlow::Break(exit) => return Ok(exit),
+            }
+        }
+    }
+
+    /// Follows one root. A conversation can go on with another one.
+    async fn until_the_root_ends(self) -> Result<ControlFlow<Exit, Watch>, Failure> {
         let Watch { mut work, mut signals } = self;
         let (began, wrap_up) = (Instant::now(), Notify::new());
         let id = work.running.id().clone();
         let ended = tokio::select! {
             biased;
-            () = signals.until_stop(&wrap_up) => return Ok(work.leave().await),
+            () = signals.until_stop(&wrap_up) => return Ok(ControlFlow::Break(work.leave().await)),
             ended = work.follow(&wrap_up) => ended.map_err(|why| why.of_session(&id))?,
         };
         work.show(&ended, began.elapsed(), &mut signals).await;
-        work.finish(ended).await.map_err(|why| why.of_session(&id))
+        let (work, ended) = match work.talk.as_mut().and_then(|talk| talk.switch.take()) {
+            None => (work, ended),
+            Some(switch) => {
+                match Box::pin(work.go_on(ended, switch, signals)).await.map_err(|why| why.of_session(&id))? {
+                    ControlFlow::Continue(watch) => return Ok(ControlFlow::Continue(watch)),
+                    ControlFlow::Break((work, ended)) => (*work, *ended),
+                }
+            }
+        };
+        work.finish(ended).await.map(ControlFlow::Break).map_err(|why| why.of_session(&id))
     }
 }
 
@@ -344,33 +367,6 @@ impl Work {
         Ok(())
     }
 
-    /// Handles what the person typed.
-    async fn handle(&mut self, typed: Typed) -> Result<(), Failure> {
-        let Some(talk) = &mut self.talk else { return Ok(()) };
-        match typed {
-            Typed::Words(words) => match self.running.say(&words).await {
-                Ok(number) => talk.sent(number),
-                Err(why @ (HallError::NotAtWork { .. } | HallError::Refused(_))) => {
-                    say_in(WARN, &format!("message not sent: {why}"));
-                }
-                Err(why) => return Err(why.into()),
-            },
-            Typed::Command(command) => {
-                answer_command(&self.live, &command);
-                talk.lines.invite();
-                return Ok(());
-            }
-            Typed::TooLong => say_in(WARN, TOO_LONG),
-            Typed::NotText => say_in(WARN, NOT_TEXT),
-            Typed::Unreadable(why) => {
-                say_in(WARN, &format!("can't read stdin: {why}. The conversation ends"));
-                talk.over();
-            }
-            Typed::Over => talk.over(),
-        }
-        self.check_speaker().await
-    }
-
     /// Stops immediately. No contract is closed; a resume continues from the stored facts.
     async fn leave(mut self) -> Exit {
         self.print_lines();
@@ -477,18 +473,6 @@ fn answer(ended: &Ended, shown: Option<TextRef>) -> Option<&str> {
 /// How much of the bill is printed after the work.
 fn extent() -> Extent {
     if screen::level() == Level::Verbose { Extent::Whole } else { Extent::Short }
-}
-
-/// Answers a command that the person typed in a conversation. The command is not sent to the agent and costs nothing.
-fn answer_command(live: &Live, command: &Command) {
-    match command {
-        Command::Help => say(HELP),
-        Command::Cost => {
-            say(&live.cost());
-        }
-        Command::Agents => live.at_work().iter().for_each(|agent| say(agent)),
-        Command::Unknown(typed) => unknown(typed),
-    }
 }
 
 /// Waits for input, in a conversation.

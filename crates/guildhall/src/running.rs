@@ -54,6 +54,7 @@ pub struct Running {
     id: SessionId,
     root: Arc<Brief>,
     token_limit: Option<TokenLimit>,
+    model: String,
     models: BTreeSet<String>,
     is_of_wallet: bool,
     first: u64,
@@ -123,6 +124,7 @@ impl Running {
         let first = hall.journal().head(&id).await?.facts.saturating_add(1);
         let root = Arc::clone(&setup.brief);
         let token_limit = setup.token_limit();
+        let model = setup.staffing.model().to_owned();
         let models = setup.staffing.models().into_iter().map(str::to_owned).collect();
         let is_of_wallet = setup.staffing.is_of_wallet();
         let facts = hall.journal().subscribe(&id, first);
@@ -153,6 +155,7 @@ impl Running {
             id,
             root,
             token_limit,
+            model,
             models,
             is_of_wallet,
             first,
@@ -187,6 +190,11 @@ impl Running {
     /// Returns a second stream of the facts of this work. After the last fact, the stream waits forever.
     pub fn facts(&self) -> Subscription {
         self.hall.journal().subscribe(&self.id, self.first)
+    }
+
+    /// Returns the model of the first agent, as `PROVIDER/NAME`.
+    pub fn model(&self) -> &str {
+        &self.model
     }
 
     /// Returns the models of all agents that the work can use, as `PROVIDER/NAME`.

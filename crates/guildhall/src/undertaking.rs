@@ -71,6 +71,7 @@ pub struct Undertaking {
     id: Option<SessionId>,
     after: Option<SessionId>,
     within: Option<SessionId>,
+    earlier: Earlier,
     stay: CloseWhen,
     output: Option<Value>,
     key: Option<RequestKey>,
@@ -94,6 +95,7 @@ impl Undertaking {
             id: None,
             after: None,
             within: None,
+            earlier: Earlier::Shown,
             stay: CloseWhen::FinalText,
             output: None,
             key: None,
@@ -190,6 +192,13 @@ impl Undertaking {
     /// Continues a session whose newest work has ended. The agent sees the earlier conversation and uses the money that is left.
     pub fn after(mut self, id: SessionId) -> Undertaking {
         self.after = Some(id);
+        self
+    }
+
+    /// Hides the earlier conversation of a continued session from the agent. With [`Undertaking::after`], the work then has the
+    /// agents and the money of the session, and starts anew.
+    pub fn forgetting(mut self) -> Undertaking {
+        self.earlier = Earlier::Hidden;
         self
     }
 
@@ -319,7 +328,10 @@ impl Undertaking {
             root: account.next_root(),
             granted,
             funded: more.filter(|_| may_create).map(|more| Msat::capped(u128::from(more))),
-            context: Context::After { root: before, tokens: tokens_shown(&facts) },
+            context: match self.earlier {
+                Earlier::Shown => Context::After { root: before, tokens: tokens_shown(&facts) },
+                Earlier::Hidden => Context::Fresh,
+            },
             since: *at,
         };
         let described = self.describe(&id, staffing, &asked)?;
@@ -502,6 +514,13 @@ enum Entry {
     Named(AgentName),
     Given(Box<Agent>),
     Tasks(Tasks),
+}
+
+/// Whether the agent of a continued session is shown the earlier conversation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Earlier {
+    Shown,
+    Hidden,
 }
 
 /// Work that is described and not refused.

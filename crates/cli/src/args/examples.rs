@@ -52,7 +52,10 @@ Examples:
   guildhall chat --team examples/research --budget 2000sat
   guildhall chat --continue brave-otter-17
 
-The commands /help, /cost, /agents and /exit are not sent to the agent and cost nothing.
+A line whose first word is a slash and letters is a command. It is not sent to the agent and costs nothing: /help, /cost, /agents, \
+/model, /clear and /exit. A path such as /etc/passwd is a message. `/model NAME` goes on with another model, and /clear without the \
+conversation so far: both end the work of the first agent, and the next message begins anew with the money that is left. The limits \
+on replies and hires begin anew, too.
 
 Hires in the background work while you talk. The conversation ends after their last report. From another terminal:
   guildhall hire ID AGENT TASK          add an agent to the conversation yourself

@@ -5,17 +5,18 @@ use crate::commands::run::{note_transcripts, start, stopped_early};
 use crate::exit::{Exit, Failure};
 use crate::failed;
 use crate::prepare::Prepared;
-use crate::print::{WARN, note, say, say_in, tame};
-use crate::talk::{Command, HELP, Lines, Talk, Typed};
-use crate::watch::{NOT_TEXT, Signals, TOO_LONG, Watch};
+use crate::print::note;
+use crate::switch::{First, Permissions, first};
+use crate::talk::{Lines, Talk};
+use crate::watch::{Signals, Watch};
 use crate::world::World;
 
 /// Runs a conversation. The session starts with the person's first message.
 pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure> {
-    let watch = args.work.watch;
-    let prepared = Prepared::new(world, args.work, None).await?;
+    let (watch, permissions) = (args.work.watch, Permissions { world: world.clone(), given: args.work.consent() });
+    let mut prepared = Prepared::new(world, args.work, None).await?;
     let mut lines = Lines::read(&world.paths.history)?;
-    let Some(words) = first(&mut lines).await? else {
+    let Some(words) = first_message(&mut lines, &permissions, &mut prepared).await? else {
         const UNSENT: &str = "no message was sent, and nothing was spent";
         note(UNSENT);
         match (watch.output.output, prepared.session()) {
@@ -33,30 +34,22 @@ pub(crate) async fn chat(world: &World, args: ChatArgs) -> Result<Exit, Failure>
     };
     note(&format!("session {}; type /exit to end the conversation, /help to list the other commands", running.id()));
     note_transcripts(&running);
-    Watch::new(prepared.hall, running, watch, signals).await?.with(Some(Talk::new(lines))).until_the_end().await
-}
-
-/// Prints that a command is unknown.
-pub(crate) fn unknown(typed: &str) {
-    say_in(
-        WARN,
-        &format!("unknown command {}: /help lists the commands. Nothing was sent to the agent", tame(typed, 40)),
-    );
+    let talk = Talk::new(lines, permissions);
+    Watch::new(prepared.hall, running, watch, signals).await?.with(Some(talk)).until_the_end().await
 }
 
 /// Returns the first message, if there is one.
-async fn first(lines: &mut Lines) -> Result<Option<String>, Failure> {
+async fn first_message(
+    lines: &mut Lines,
+    permissions: &Permissions,
+    prepared: &mut Prepared,
+) -> Result<Option<String>, Failure> {
     loop {
-        lines.invite();
-        match lines.next().await {
-            Typed::Words(words) => return Ok(Some(words)),
-            Typed::Command(Command::Help) => say(HELP),
-            Typed::Command(Command::Cost | Command::Agents) => note("no agent is at work yet, and nothing was spent"),
-            Typed::Command(Command::Unknown(typed)) => unknown(&typed),
-            Typed::TooLong => say_in(WARN, TOO_LONG),
-            Typed::NotText => say_in(WARN, NOT_TEXT),
-            Typed::Unreadable(why) => return Err(Failure::usage(format!("stdin can't be read: {why}"))),
-            Typed::Over => return Ok(None),
+        let model = prepared.undertaking(String::new()).staffing().await?.model().to_owned();
+        match first(lines, permissions, prepared.hall.models(), &model).await? {
+            First::Message(words) => return Ok(Some(words)),
+            First::Switch(switch) => prepared.switch(switch),
+            First::Over => return Ok(None),
         }
     }
 }

@@ -11,12 +11,14 @@ use guildhall::{Hall, HallError, Running};
 use crate::amount::Money;
 use crate::args::{Output, ResumeArgs, RunArgs};
 use crate::commands::pick;
+use crate::consent::Consent;
 use crate::exit::{Exit, Failure};
 use crate::failed;
 use crate::local_server;
 use crate::prepare::Prepared;
 use crate::print::{count, note, tame};
 use crate::stdin::{self, Purpose};
+use crate::switch::Permissions;
 use crate::talk::{Lines, Talk};
 use crate::team::Found;
 use crate::watch::{Signals, Watch};
@@ -77,7 +79,10 @@ async fn resume_session(world: &World, args: ResumeArgs, id: &SessionId) -> Resu
     note_transcripts(&running);
     let talk = match running.root().close_when {
         CloseWhen::FinalText => None,
-        CloseWhen::Asked => Some(Talk::new(Lines::read(&world.paths.history)?)),
+        CloseWhen::Asked => {
+            let permissions = Permissions { world: world.clone(), given: Consent::NotAsked };
+            Some(Talk::new(Lines::read(&world.paths.history)?, permissions))
+        }
     };
     Watch::new(hall, running, args.watch, signals).await?.with(talk).after(&before).await.until_the_end().await
 }

@@ -115,7 +115,7 @@ fn commands_in_a_pipe_are_no_words_either() {
     assert_eq!(ended.stdout, "On **Tuesday**.\nIn the hall.\n");
     assert_has(
         &ended.stderr,
-        &["/cost    what", "no agent is at work yet", " of 5000 sat so far", "unknown command /nonsense"],
+        &["/cost    what", "no agent is at work now", " of 5000 sat so far", "unknown command /nonsense"],
     );
     assert_eq!(house.requests().len(), 2);
 }

@@ -45,6 +45,7 @@ mod specialists;
 mod stdin;
 mod stopping;
 mod stored;
+mod switching;
 mod tampered;
 mod tasks;
 mod teams;
