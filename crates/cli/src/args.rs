@@ -318,11 +318,14 @@ pub(crate) struct CorrectArgs {
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) session: SessionRef,
     /// The call, as the bill names it: 1.2#7
-    #[arg(value_parser = ask)]
-    pub(crate) ask: AskKey,
+    #[arg(value_parser = ask, required_unless_present = "all")]
+    pub(crate) ask: Option<AskKey>,
     /// The amount that the provider billed: 3sat, 2500msat, 0.002usd, or 0
-    #[arg(value_name = "AMOUNT", allow_hyphen_values = true)]
-    pub(crate) billed: Billed,
+    #[arg(value_name = "AMOUNT", allow_hyphen_values = true, required_unless_present = "all")]
+    pub(crate) billed: Option<Billed>,
+    /// Record this amount for each of the session's reserved calls
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true, conflicts_with_all = ["ask", "billed"])]
+    pub(crate) all: Option<Billed>,
 }
 
 fn ask(text: &str) -> Result<AskKey, String> {

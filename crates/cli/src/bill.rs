@@ -209,7 +209,8 @@ impl Sheet<'_> {
         };
         let reserved = both(line.own.reserved, self.rate);
         let first = named.first().map_or("CALL", String::as_str);
-        let correct = format!("guildhall correct {} {first} AMOUNT", self.session);
+        let all = if line.reserved.len() > 1 { ", or with --all AMOUNT for every reserved call" } else { "" };
+        let correct = format!("guildhall correct {} {first} AMOUNT{all}", self.session);
         let named = named.join(", ");
         if line.nominal {
             return format!(

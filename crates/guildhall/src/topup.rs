@@ -6,7 +6,8 @@ use std::time::Duration;
 use guildhall_kernel::{
     Answer, Ask, AskId, AskKey, Cause, Fact, Msat, Path, Refusal, Sender, SessionFact, Stimulus, Stored,
 };
-use guildhall_local::{Holder, Journal, JournalError, SessionId, unix_now};
+use guildhall_local::{Command, Holder, Journal, JournalError, Order, SessionId, unix_now};
+use serde::Deserialize;
 
 use crate::hall::{Hall, HallError, Instruction};
 use crate::setup::newest_root;
@@ -57,6 +58,19 @@ impl Hall {
     /// session.
     pub async fn grant_more(&self, id: &SessionId, to: &Path, money: Msat) -> Result<ToppedUp, HallError> {
         self.give(id, to, Instruction::Grant(money)).await
+    }
+
+    /// Returns the top-ups that no process has read yet: each with the contract that it is for.
+    pub async fn waiting_top_ups(&self, id: &SessionId) -> Result<Vec<(Path, Msat)>, HallError> {
+        let waiting = self.journal().take_after(id, 0).await?;
+        // An order that can't be read will have no effect.
+        let top_up = |command: &Command| {
+            let Ok(Order { what: Stimulus::TopUp { to, money, .. }, .. }) = Order::deserialize(&command.command) else {
+                return None;
+            };
+            Some((to, money))
+        };
+        Ok(waiting.iter().filter_map(top_up).collect())
     }
 
     async fn give(&self, id: &SessionId, to: &Path, what: Instruction) -> Result<ToppedUp, HallError> {

@@ -68,6 +68,7 @@ Examples:
   guildhall show brave-otter-17                     lists the calls with reserved money
   guildhall correct brave-otter-17 1.2#7 0          the provider billed nothing for this call
   guildhall correct brave-otter-17 1.2#7 0.002usd   the provider billed this amount; the rest is free again
+  guildhall correct brave-otter-17 --all 0          the provider billed nothing for any of the reserved calls
 
 Money stays reserved for a call that was lost, was stopped or failed, or whose cost was not reported. The provider may have \
 billed the call, so the reserved money counts against the budget until you correct it.";

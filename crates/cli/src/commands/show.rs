@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use guildhall::kernel::{AgentName, Brief, Fact, Msat, Path, PaymentHash, Report, SessionKind, Stored};
+use guildhall::kernel::{AgentName, Brief, Fact, Msat, Path, PaymentHash, Quantity, Report, SessionKind, Stored};
 use guildhall::local::SessionId;
 use guildhall::{Bill, DatedRate, Hall, QueuedHire, Tasks, Tree, View, Waits};
 use serde_json::{Value, json};
 
-use crate::amount::{Money, both, sats};
+use crate::amount::{Money, both, sats, sum};
 use crate::args::{Output, ShowArgs};
 use crate::bill::{Extent, Sheet, charges};
 use crate::commands::fund::{Unpaid, unpaid};
@@ -47,6 +47,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
     };
     let rate = hall.models().rate();
     let sheet = sheet(&view, &shown, rate);
+    let granted = Granted::of(&shown, sheet.as_ref(), &hall.waiting_top_ups(&id).await?);
     match args.output.output {
         Output::Json => out_json(&json!({
             "session": view.row.id,
@@ -57,6 +58,9 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "waits_for_money": shown.waits_for_money,
             "project": view.row.project,
             "money": Money::from(&view.kind).in_a_word(),
+            "granted_msat": granted.total,
+            "added_msat": granted.added,
+            "waiting_topups_msat": granted.waiting,
             "unpaid_invoices": payments.unpaid.iter().map(Unpaid::json).collect::<Vec<_>>(),
             "held_msat": payments.held.map_or(Msat::ZERO, |(_, money)| money),
             "task": shown.task,
@@ -81,10 +85,47 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
                     out_wrapped(line)?;
                 }
             }
-            text(&view, &shown, &payments, &unreadable, sheet.as_ref())?;
+            text(&view, &shown, (&granted, &payments), &unreadable, sheet.as_ref())?;
         }
     }
     Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Partial })
+}
+
+/// The money of the shown contract.
+struct Granted {
+    /// All that it was given. The bill has it: a contract of earlier work has only what it began with here.
+    total: Option<Msat>,
+    /// The part that came after it had begun.
+    added: Msat,
+    /// Top-ups that no process has read yet.
+    waiting: Msat,
+}
+
+impl Granted {
+    fn of(shown: &Shown, sheet: Option<&Sheet<'_>>, waiting: &[(Path, Msat)]) -> Granted {
+        let total = sheet.map(|sheet| sheet.granted).or(shown.granted);
+        let added = total.zip(shown.granted).and_then(|(total, began)| total.minus(began)).unwrap_or(Msat::ZERO);
+        let own = waiting.iter().filter(|(to, _)| *to == shown.path);
+        Granted { total, added, waiting: own.fold(Msat::ZERO, |all, (_, money)| sum(all, *money)) }
+    }
+
+    fn line(&self, money: Money) -> Option<String> {
+        let added = if self.added == Msat::ZERO {
+            String::new()
+        } else {
+            format!("; {} of it were added after it began", sats(self.added))
+        };
+        Some(format!("granted  {}, {}{added}", sats(self.total?), money.name()))
+    }
+
+    /// The line about a top-up that has no effect yet.
+    fn waiting_line(&self, view: &View) -> Option<String> {
+        let then = match &view.holder {
+            Some(holder) => format!("process {} has not read it yet", holder.pid),
+            None => format!("it takes effect when you run: guildhall resume {}", view.row.id),
+        };
+        (self.waiting > Msat::ZERO).then(|| format!("top-up   {}: {then}", sats(self.waiting)))
+    }
 }
 
 /// What is paid into and out of a session, and has not ended.
@@ -208,7 +249,7 @@ fn no_contract(id: &SessionId, path: &Path, names: &BTreeMap<Path, String>) -> F
 fn text(
     view: &View,
     shown: &Shown,
-    payments: &Payments,
+    (granted, payments): (&Granted, &Payments),
     unreadable: &[String],
     sheet: Option<&Sheet<'_>>,
 ) -> Result<(), Failure> {
@@ -217,12 +258,14 @@ fn text(
         let called = shown.names.get(&shown.path).map(String::as_str).unwrap_or_default();
         out_wrapped(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
         out_wrapped(&format!("agent    {agent}"))?;
-        // The bill has all that came later, too.
-        if let Some(granted) = sheet.map(|sheet| sheet.granted).or(shown.granted) {
-            out_wrapped(&format!("granted  {}, {}", sats(granted), Money::from(&view.kind).name()))?;
+        if let Some(line) = granted.line(Money::from(&view.kind)) {
+            out_wrapped(&line)?;
         }
     } else {
         out_wrapped(&format!("{}  {}", row.id, shown.state))?;
+    }
+    if let Some(line) = granted.waiting_line(view) {
+        out_wrapped(&line)?;
     }
     out_wrapped(&format!("project  {}", tame(&row.project, 400)))?;
     out_wrapped(&format!("task     {}", tame_lines(shown.task.trim())))?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::crew::{CREW, always, assert_has, assert_lacks, delegates, first, hires, staffed};
+use crate::crew::{CREW, always, assert_has, assert_lacks, by, delegates, first, hires, staffed};
 use crate::house::{House, WIRES, Wire, msat, says};
 
 /// A run with a hire whose first reply breaks off.
@@ -107,4 +107,38 @@ fn without_a_budget_a_run_can_cost_a_dollar() {
     let result = house.guildhall(&["run", "When?", "--yes", "--output", "json"]).expect(0).says("$1.00").json();
     let granted = msat(&result["bill"]["granted"]);
     assert_eq!(granted, 1_000_000, "at a hundred thousand dollars per bitcoin");
+}
+
+#[test]
+fn all_reserved_calls_are_corrected_with_one_command_or_none_of_them() {
+    let cut = json!({"reply": {"text": "It is on", "damage": {"cut": {"after": {"bytes": 200}, "how": "reset"}}}});
+    let rules = json!([
+        first("lead", cut.clone()),
+        by("lead", json!({"nth_of_agent": 2}), delegates("ada", "Look.", 500)),
+        first("ada", cut),
+        always("ada", says("It is on Tuesday.")),
+        always("lead", says("On Tuesday.")),
+    ]);
+    let house = staffed(House::new(Wire::Anthropic, &rules), &[("lead", &hires(&["ada"])), ("ada", "")]);
+    let result = house.run(&CREW).expect(0).json();
+    let id = id(&result).to_owned();
+    let (used, reserved) = (msat(&result["bill"]["used"]), msat(&result["bill"]["reserved"]));
+    let calls: Vec<Value> = house.show(&id)["reserved"].as_array().unwrap().clone();
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    let least = calls.iter().map(|call| call["msat"].as_u64().unwrap()).min().unwrap();
+    let all = |amount: &str| house.guildhall(&["correct", &id, "--all", amount]);
+    all(&format!("{}msat", least + 1)).expect(4).says("is reserved for 1 call").says("Nothing was changed");
+    assert_eq!(house.show(&id)["reserved"].as_array().unwrap().len(), 2);
+    house.guildhall(&["correct", &id, "1.1#1", "0", "--all", "0"]).expect(2);
+    house.guildhall(&["correct", &id]).expect(2);
+    let said = all("3000msat").expect(0).stdout;
+    for call in &calls {
+        assert_has(&said, &[&format!("call {}: cost 3 sat", call["ask"].as_str().unwrap())]);
+    }
+    assert_has(&said, &["2 calls of session ", "are free again", &format!("guildhall run --continue {id}")]);
+    let bill = house.show(&id)["bill"].take();
+    assert_eq!((msat(&bill["reserved"]), msat(&bill["used"])), (0, used + 6000));
+    assert_eq!(msat(&bill["credited"]), reserved - 6000);
+    all("0").expect(0).says("has no reserved calls: nothing was changed");
+    house.guildhall(&["verify", &id]).expect(0);
 }

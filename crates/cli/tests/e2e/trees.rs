@@ -179,6 +179,10 @@ fn a_tree_at_work_can_be_shown_messaged_topped_up_and_stopped_in_part() {
         assert_has(&listed.stdout, &[&id, "at work in process"]);
         house.guildhall(&["verify", &id]).expect(0);
         house.guildhall(&["topup", &format!("{id}/1.1"), "700sat"]).expect(0).says("1.1 of ").says("has 700 sat");
+        let seen = house.guildhall(&["show", &format!("{id}/1.1")]).expect(0).stdout;
+        assert_has(&seen, &["granted  1200 sat", "700 sat of it were added after it began"]);
+        let seen = house.guildhall(&["show", &format!("{id}/1.1"), "--output", "json"]).expect(0).json();
+        assert_eq!((&seen["granted_msat"], &seen["added_msat"]), (&json!(1_200_000), &json!(700_000)), "{wire:?}");
         house.guildhall(&["stop", &format!("{id}/1.2")]).expect(0).says(&format!("stopping {id}/1.2 (pid "));
         house.guildhall(&["message", &format!("{id}/1.1"), "Enough, ada."]).expect(0).says("delivered to ");
         house.guildhall(&["stop", &format!("{id}/1.9")]).expect(4);
@@ -248,6 +252,13 @@ fn orders_for_hires_that_are_not_resumed_yet_wait_for_them() {
         ] {
             house.guildhall(order).expect(0).says("no process runs");
         }
+        let seen = house.guildhall(&["show", &format!("{id}/1.1")]).expect(0).stdout;
+        assert_has(
+            &seen,
+            &["granted  2000 sat", &format!("top-up   700 sat: it takes effect when you run: guildhall resume {id}")],
+        );
+        let seen = house.guildhall(&["show", &format!("{id}/1.1"), "--output", "json"]).expect(0).json();
+        assert_eq!((&seen["added_msat"], &seen["waiting_topups_msat"]), (&json!(0), &json!(700_000)), "{wire:?}");
         let result = house.guildhall(&["resume", &id, "--output", "json"]).expect(0).json();
         assert_has(answer(&result), &["Tuesday, then."]);
         let contracts = ["1 lead done", "1.1 ada done", "1.1.1 eve done", "1.2 bob cancelled"];
