@@ -2,7 +2,7 @@
 //! system releases the lock whenever the process ends. A row in the journal says which process holds the lease. The epoch in
 //! that row refuses writes from a process that lost the lock.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process;
@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::clock::boot_id;
 use crate::journal::known::Change;
 use crate::journal::{Broken, Fault, Journal, JournalError, heads, require_session, schema, verify};
-use crate::private::private_file;
+use crate::private::{open_lock, open_regular};
 use guildhall_kernel::{SessionId, UnixMs};
 
 /// How often a lock is tried, and the pause between tries. Another process may hold it for a moment to check it, and so may a
@@ -76,7 +76,7 @@ impl Journal {
         let dir = self.dir().join("sessions").join(session.as_str());
         schema::make_dir(&dir)?;
         let file = dir.join("lock");
-        let lock = private_file().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
+        let lock = open_lock(&file).map_err(JournalError::file(&file, "opened"))?;
         if !self::lock(&lock).await.map_err(JournalError::file(&file, "locked"))? {
             return Err(self.held(session, now).await);
         }
@@ -136,7 +136,7 @@ impl Journal {
 
 /// Whether a process has locked a file.
 pub(crate) fn is_locked(file: &Path) -> Result<bool, JournalError> {
-    let lock = match File::open(file) {
+    let lock = match open_regular(file, OpenOptions::new().read(true)) {
         Ok(lock) => lock,
         // No process has ever locked it.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),

@@ -31,4 +31,4 @@ pub use journal::{
 };
 pub use lease::{Holder, Lease};
 pub use limiter::{CallLimiter, Permit};
-pub use private::{create_private_dir, open_regular, private_file};
+pub use private::{create_private_dir, open_lock, open_regular, private_file};

@@ -31,6 +31,21 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> 
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }
 
+/// Opens a file for a lock, or creates it. Only a regular file is opened.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let existing = || open_regular(path, OpenOptions::new().append(true));
+    match existing() {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {
+            match private_file().append(true).create_new(true).open(path) {
+                // Another process was faster.
+                Err(why) if why.kind() == io::ErrorKind::AlreadyExists => existing(),
+                created => created,
+            }
+        }
+        opened => opened,
+    }
+}
+
 /// Creates a directory that only its owner can read, and its parents, unless it exists.
 pub fn create_private_dir(dir: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
@@ -43,11 +58,11 @@ pub fn create_private_dir(dir: &Path) -> io::Result<()> {
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs::{self, OpenOptions};
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-    use super::open_regular;
+    use super::{open_lock, open_regular};
 
     #[test]
     fn only_regular_files_are_opened_and_a_pipe_does_not_wait() {
@@ -62,7 +77,12 @@ mod tests {
                 let refused = open_regular(path, options).unwrap_err().to_string();
                 assert_eq!(refused, "it is not a regular file", "{}", path.display());
             }
+            assert_eq!(open_lock(path).unwrap_err().to_string(), "it is not a regular file", "{}", path.display());
         }
+        open_lock(&file).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        let fresh = dir.path().join("fresh");
+        open_lock(&fresh).unwrap();
+        assert_eq!(fs::metadata(&fresh).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

@@ -5,14 +5,14 @@
 //! is therefore never higher than the number of durable commits, and a crash at any point causes no false alarm. The last
 //! process that writes removes the marker when all commits are in the database itself.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::JournalError;
 use super::schema::OpenLock;
-use crate::private::private_file;
+use crate::private::{open_regular, private_file};
 
 /// The marker's name in the journal's directory. The name starts like the database's, so that people delete both together.
 const MARKER: &str = "journal.db-marker";
@@ -35,7 +35,7 @@ pub(crate) fn path(dir: &Path) -> PathBuf {
 /// as 0.
 pub(crate) fn commits(dir: &Path) -> Result<u64, JournalError> {
     let path = path(dir);
-    let read = File::open(&path).and_then(read);
+    let read = open_regular(&path, OpenOptions::new().read(true)).and_then(read);
     match read {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(JournalError::file(&path, "read")(error)),
         Ok(commits) => Ok(commits),
@@ -66,13 +66,19 @@ impl Marker {
         let failed = || JournalError::own_file(&path, "written");
         if !path.exists() {
             let fresh = dir.join(format!("{MARKER}.new"));
+            // A file that a crash left behind, or that another program put there.
+            if let Err(why) = fs::remove_file(&fresh)
+                && why.kind() != ErrorKind::NotFound
+            {
+                return Err(failed()(why));
+            }
             let write = |mut to: File| to.write_all(written(commits).as_bytes()).and_then(|()| to.sync_all());
-            private_file().write(true).truncate(true).open(&fresh).and_then(write).map_err(failed())?;
+            private_file().write(true).create_new(true).open(&fresh).and_then(write).map_err(failed())?;
             fs::rename(&fresh, &path).map_err(failed())?;
             #[cfg(unix)]
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed())?;
         }
-        let file = File::options().write(true).open(&path).map_err(failed())?;
+        let file = open_regular(&path, OpenOptions::new().write(true)).map_err(failed())?;
         file.lock_shared().map_err(failed())?;
         Ok(Marker(file))
     }
@@ -95,7 +101,7 @@ pub(crate) fn remove(
     let path = path(dir);
     let file = match own {
         Some(Marker(file)) => file,
-        None => match File::open(&path) {
+        None => match open_regular(&path, OpenOptions::new().read(true)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(JournalError::file(&path, "opened"))?,
         },

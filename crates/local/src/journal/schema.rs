@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::error::JournalForm;
 use super::unwritable::{LOG, beside};
 use super::{DATABASE, JournalError, Limits, heads, marker};
-use crate::private::{create_private_dir, private_file};
+use crate::private::{create_private_dir, open_lock, private_file};
 
 /// The format of the tables. A change gets the next number, and only this format is read.
 const TABLES_FORMAT: i64 = 6;
@@ -55,7 +55,7 @@ impl OpenLock {
     /// Waits for the lock.
     pub(crate) fn take(dir: &Path) -> Result<OpenLock, JournalError> {
         let file = dir.join("opening.lock");
-        let taken = private_file().append(true).open(&file).and_then(|lock| lock.lock().map(|()| lock));
+        let taken = open_lock(&file).and_then(|lock| lock.lock().map(|()| lock));
         Ok(OpenLock { _lock: taken.map_err(JournalError::file(&file, "locked"))? })
     }
 }

@@ -20,7 +20,7 @@ use super::rows::{self, Prepared};
 use super::{Appended, Journal, JournalError, RequestKey, schema, walk};
 use crate::clock::boot_id;
 use crate::lease::{self, Holder};
-use crate::private::private_file;
+use crate::private::open_lock;
 
 /// The texts that hashes start with. They are part of the stored form and must never change.
 const GENESIS: &str = "guildhall journal 4: facts of the treasury";
@@ -427,7 +427,7 @@ impl Journal {
         let dir = self.dir().join("treasury");
         schema::make_dir(&dir)?;
         let file = dir.join("lock");
-        let lock = private_file().append(true).open(&file).map_err(JournalError::file(&file, "opened"))?;
+        let lock = open_lock(&file).map_err(JournalError::file(&file, "opened"))?;
         if !lease::lock(&lock).await.map_err(JournalError::file(&file, "locked"))? {
             return Ok(None);
         }
