@@ -1,6 +1,7 @@
 //! Turns a session's facts into lines while they happen: a line per hire and per report, a line per problem, and a status line.
 //! With `-v`, also a line per ask and per answer.
 
+mod figures;
 mod name;
 mod words;
 
@@ -9,7 +10,7 @@ use std::time::Instant;
 
 use anstyle::Style;
 use guildhall::kernel::{
-    AgentName, Answer, Ask, AskId, AskKey, Brief, Certainty, Cost, Fact, Inherit, Millis, Mode, Msat, Offer, Origin,
+    Addressee, AgentName, Answer, Ask, AskId, AskKey, Brief, Cost, Fact, Inherit, Millis, Mode, Msat, Offer, Origin,
     Outcome, Path, PayeeName, ReplyParts, Report, Said, Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Tasks, TokenLimit, UsageWarnings};
@@ -20,6 +21,7 @@ use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
 use crate::screen::{self, Level, cut, width};
 
+use self::figures::Tally;
 pub(crate) use self::name::{name, name_of};
 pub(crate) use self::words::{HowEnded, ending};
 
@@ -89,16 +91,8 @@ enum Kind {
     Hire,
     /// A contract waits for more money from its hirer.
     Draw,
-}
-
-/// The figures of the newest root's status line.
-struct Tally {
-    since: Instant,
-    at_work: BTreeSet<Path>,
-    /// The hires that wait for money and have not begun.
-    queued: BTreeSet<Path>,
-    charges: Charges,
-    budget: Msat,
+    /// A contract waits for an answer.
+    Question,
 }
 
 impl Live {
@@ -125,21 +119,6 @@ impl Live {
     /// Sets the kind of money that the work is paid with.
     pub(crate) fn paid_with(self, money: Money) -> Live {
         Live { money, ..self }
-    }
-
-    /// Adds what earlier roots of the same conversation have cost.
-    pub(crate) fn after_roots(self, earlier: Charges) -> Live {
-        Live { earlier, ..self }
-    }
-
-    /// Returns what all roots of the conversation have cost.
-    pub(crate) fn charges(&self) -> Charges {
-        let (before, now) = (self.earlier, self.tally.charges);
-        Charges {
-            used: sum(before.used, now.used),
-            estimated: sum(before.estimated, now.estimated),
-            reserved: sum(before.reserved, now.reserved),
-        }
     }
 
     /// Returns lines about every fact, for stdout.
@@ -171,59 +150,6 @@ impl Live {
         !self.known.is_empty()
     }
 
-    /// Returns the status line, in at most this many columns.
-    pub(crate) fn status(&self, columns: usize) -> String {
-        let Tally { since, at_work, charges: spent, budget, .. } = &self.tally;
-        let (calls, held) = self.calls();
-        words::status(&words::Status {
-            elapsed: since.elapsed(),
-            agents: at_work.len(),
-            calls,
-            spent: *spent,
-            held,
-            budget: *budget,
-            money: self.money,
-        })
-        .into_iter()
-        .find(|status| width(status) <= columns)
-        .unwrap_or_else(|| sats(spent.total()))
-    }
-
-    /// Returns how many calls have no answer yet, and how much is held for them.
-    fn calls(&self) -> (usize, Msat) {
-        let calls = self.asks.values().filter(|ask| ask.kind == Kind::Call);
-        (calls.clone().count(), calls.fold(Msat::ZERO, |all, ask| sum(all, ask.hold)))
-    }
-
-    /// Returns the open contracts and the hires that have not begun, with their names and whether they wait for money.
-    pub(crate) fn at_work(&self) -> Vec<String> {
-        let drawing = self.asks.iter().filter(|(_, ask)| ask.kind == Kind::Draw).map(|((contract, _), _)| contract);
-        let waiting: BTreeSet<&Path> = self.tally.queued.iter().chain(drawing).collect();
-        let all: BTreeSet<&Path> = self.tally.at_work.iter().chain(&self.tally.queued).collect();
-        let line = |contract: &Path| {
-            let state = if waiting.contains(contract) { " waits for money" } else { "" };
-            format!("{contract} {}{state}", self.name(contract))
-        };
-        all.into_iter().map(line).collect()
-    }
-
-    /// Describes the cost of the conversation so far, and its budget.
-    pub(crate) fn cost(&self) -> String {
-        // The budget of the newest root is what the roots before it left.
-        let budget = sum(self.tally.budget, self.earlier.total());
-        let (_, held) = self.calls();
-        let held = if held == Msat::ZERO { String::new() } else { format!(", held {} for calls", sats(held)) };
-        let hires = self.asks.iter().filter(|((hirer, _), ask)| ask.kind == Kind::Hire && hirer.level() == 0);
-        let granted = hires.fold(Msat::ZERO, |all, (_, ask)| sum(all, ask.hold));
-        let granted = if granted == Msat::ZERO {
-            String::new()
-        } else {
-            format!("; {} are granted to hires at work", sats(granted))
-        };
-        let (spent, budget, money) = (charges(self.charges(), sats), sats(budget), self.money.in_words());
-        format!("{spent}{held} of {budget} so far, {money}{granted}")
-    }
-
     fn of(&mut self, contract: &Path) -> &mut Known {
         self.known.entry(contract.clone()).or_default()
     }
@@ -247,7 +173,7 @@ impl Live {
                 {
                     self.of(contract).selected.push(brief.agent.clone());
                 }
-                self.asked(contract, *id, ask, hold.money).await;
+                self.asked(stored, *id, ask, hold.money).await;
             }
             Fact::Answered { id, answer, cost } => self.answered(contract, *id, answer, *cost).await,
             Fact::Queued { ordinal, offer, .. } => self.queued(contract, *ordinal, offer).await,
@@ -384,7 +310,8 @@ impl Live {
         }
     }
 
-    async fn asked(&mut self, contract: &Path, id: AskId, ask: &Ask, hold: Msat) {
+    async fn asked(&mut self, stored: &Stored, id: AskId, ask: &Ask, hold: Msat) {
+        let contract = &stored.contract;
         let holds = if hold == Msat::ZERO { String::new() } else { format!(" (holds {})", sats(hold)) };
         let (what, kind) = match ask {
             Ask::Model(_) => (self.asks_model(contract), Kind::Call),
@@ -405,7 +332,17 @@ impl Live {
                 self.line(contract, DIM, &what);
                 (what, Kind::Draw)
             }
-            Ask::Check(_) | Ask::Question { .. } | Ask::Tell { .. } => return,
+            Ask::Question { to, until, .. } => {
+                let who = match (to, contract.hirer()) {
+                    (Addressee::Hirer, Some(hirer)) => format!("{hirer} {}", self.name(&hirer)),
+                    (Addressee::Hirer, None) | (Addressee::Owner, _) => "the user".to_owned(),
+                };
+                let what = format!("waits for an answer from {who}");
+                let time = words::time(until.0.saturating_sub(stored.at.0));
+                self.line(contract, DIM, &format!("{what}, for at most {time}"));
+                (what, Kind::Question)
+            }
+            Ask::Check(_) | Ask::Tell { .. } => return,
         };
         if kind == Kind::Call {
             self.detail(contract, &format!("{what}{holds}"));
@@ -452,34 +389,19 @@ impl Live {
                 let line = format!("receives the report of {asked}; {} returned", sats(report.change));
                 self.detail(contract, &line);
             }
+            Answer::NoReply => {
+                self.line(contract, DIM, &format!("{asked}: none came in time, so it goes on without one"));
+            }
             Answer::Result(_)
             | Answer::Passed
             | Answer::FailedCheck(_)
             | Answer::Text(_)
             | Answer::Approved
             | Answer::Denied
-            | Answer::NoReply
             | Answer::Met
             | Answer::NotMet
             | Answer::Delivered
             | Answer::Gone => {}
-        }
-    }
-
-    /// Adds the cost of an answer to the tally. Returns a note about the part that stays reserved, if there is one.
-    fn count(&mut self, answer: &Answer, cost: Cost, hold: Msat) -> String {
-        let charge = cost.within(hold);
-        let Charges { used, estimated, reserved } = &mut self.tally.charges;
-        let (part, is_reserved) = match cost.certainty(answer) {
-            Certainty::Used => (used, false),
-            Certainty::Estimated => (estimated, false),
-            Certainty::Reserved => (reserved, true),
-        };
-        *part = sum(*part, charge);
-        if is_reserved && charge > Msat::ZERO {
-            format!("; {} stays reserved because the cost of the call is not known", sats(charge))
-        } else {
-            String::new()
         }
     }
 

@@ -22,6 +22,7 @@ mod quote;
 mod screen;
 mod session_ref;
 mod showing;
+mod signals;
 mod stdin;
 mod switch;
 mod talk;
@@ -39,6 +40,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use guildhall::agent::is_unseen;
 use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -113,6 +115,12 @@ fn not_parsed(mut why: clap::Error) -> ExitCode {
         let why = why.render().to_string();
         let why = why.trim();
         failed::print_alone(why.strip_prefix("error: ").unwrap_or(why), exit);
+    }
+    // The error repeats what was typed. Characters that a terminal would not show, or that would change the order of others, are
+    // removed, and with them the colours.
+    if exit == Exit::Usage && env::args_os().any(|word| word.to_string_lossy().chars().any(is_unseen)) {
+        say(tame_lines(&why.render().to_string()).trim_end());
+        return exit.into();
     }
     // Without a place to print to, the exit code says it all.
     why.print().ok();

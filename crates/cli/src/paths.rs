@@ -34,7 +34,14 @@ impl Paths {
             let base = etcetera::choose_base_strategy().map_err(|_| {
                 Failure::usage("there is no home directory: set HOME, or GUILDHALL_HOME to a directory of your choice")
             })?;
-            (base.config_dir().join("guildhall"), base.data_dir().join("guildhall"))
+            let (config, data) = (base.config_dir().join("guildhall"), base.data_dir().join("guildhall"));
+            // Otherwise each directory in which a command runs would get a journal of its own.
+            if config.is_relative() || data.is_relative() {
+                return Err(Failure::usage(
+                    "HOME is not an absolute path, so guildhall does not know where its files are: set HOME or GUILDHALL_HOME to an absolute path",
+                ));
+            }
+            (config, data)
         };
         for directory in [&config, &data] {
             if directory.to_str().is_none() {

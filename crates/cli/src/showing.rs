@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::print::{note, say};
 use crate::screen::width;
-use crate::watch::Signals;
+use crate::signals::Signals;
 
 /// The reading time of a character, and the shortest time of a line, in milliseconds.
 const CHAR_MS: u64 = 15;

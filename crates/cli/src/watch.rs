@@ -12,7 +12,6 @@ use guildhall::local::{SessionId, raise_open_files};
 use guildhall::{Ended, Ending, Hall, HallError, Running};
 use serde::Serialize;
 use serde_json::Value;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -28,6 +27,7 @@ use crate::print::{NotWritten, WARN, out_answer, out_reply, rule, say, say_in, t
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
 use crate::showing;
+use crate::signals::Signals;
 use crate::talk::{Next, Shown, Talk, Typed, is_for_person};
 use crate::world::{REHEARSAL, is_dumb_terminal};
 
@@ -39,39 +39,6 @@ pub(crate) const NOT_TEXT: &str = "the line is not UTF-8 text and was not sent";
 
 /// How long the journal may take to close when the process must stop immediately.
 const LEAVE_TIME_MAX: Duration = Duration::from_millis(500);
-
-/// The signals that end the work. This listens before the work starts, because a signal without a listener ends the process
-/// without advice on how to continue.
-pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    pub(crate) fn listen() -> Result<Signals, Failure> {
-        let listen = |kind| {
-            signal(kind).map_err(|why| Failure::failed(format!("can't listen for Ctrl-C and other signals: {why}")))
-        };
-        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    /// Waits for any of the signals.
-    pub(crate) async fn any(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-
-    /// Waits until the process must stop: after SIGTERM or a second Ctrl-C. The first Ctrl-C only notifies `wrap_up`.
-    async fn until_stop(&mut self, wrap_up: &Notify) {
-        tokio::select! {
-            _ = self.terminate.recv() => return,
-            _ = self.interrupt.recv() => wrap_up.notify_one(),
-        }
-        self.any().await;
-    }
-}
 
 /// How often the status line is drawn again.
 const DRAW: Duration = Duration::from_millis(100);

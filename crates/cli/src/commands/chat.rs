@@ -6,9 +6,10 @@ use crate::exit::{Exit, Failure};
 use crate::failed;
 use crate::prepare::Prepared;
 use crate::print::note;
+use crate::signals::Signals;
 use crate::switch::{First, Permissions, first};
 use crate::talk::{Lines, Talk};
-use crate::watch::{Signals, Watch};
+use crate::watch::Watch;
 use crate::world::World;
 
 /// Runs a conversation. The session starts with the person's first message.

@@ -17,7 +17,7 @@ use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::print::{QR, note, out};
 use crate::screen::{stdout_columns, stdout_has_colours};
-use crate::watch::Signals;
+use crate::signals::Signals;
 use crate::world::World;
 
 /// The empty margin of a QR code on each side, which scanners need.

@@ -17,7 +17,7 @@ use crate::commands::run::here;
 use crate::exit::{Exit, Failure};
 use crate::prepare::warn_of_payees;
 use crate::print::{WARN, count, note, out, say_in};
-use crate::watch::Signals;
+use crate::signals::Signals;
 use crate::world::World;
 
 /// How long `close` waits for its payment. A payment that takes longer continues with any later command.

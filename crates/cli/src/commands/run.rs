@@ -17,11 +17,12 @@ use crate::failed;
 use crate::local_server;
 use crate::prepare::Prepared;
 use crate::print::{count, note, tame};
+use crate::signals::Signals;
 use crate::stdin::{self, Purpose};
 use crate::switch::Permissions;
 use crate::talk::{Lines, Talk};
 use crate::team::Found;
-use crate::watch::{Signals, Watch};
+use crate::watch::Watch;
 use crate::world::World;
 
 /// The longest task, in bytes: as long as the longest brief.

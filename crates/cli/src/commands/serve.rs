@@ -7,13 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guildhall::local::{create_private_dir, open_regular, private_file, raise_open_files};
+use guildhall::local::{create_private_dir, open_lock, open_regular, private_file, raise_open_files};
 use guildhall::{AgentName, Hall, Roster};
 use guildhall_server::{
     Activities, Limits, LogKind, MoneyKind, Offer, Rate, STREAMS_MAX, Server, ServerError, Settings, Sites, Token,
 };
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::args::serve::ServeArgs;
@@ -21,6 +20,7 @@ use crate::commands::demo::{QUESTION, write_example};
 use crate::config::serve::{Count, OfferConfig, OfferMoney, ServeConfig};
 use crate::exit::{Exit, Failure};
 use crate::print::{note, out, tame, warn};
+use crate::signals::Signals;
 use crate::team;
 use crate::world::{LIVE_DEMO, World};
 
@@ -95,12 +95,12 @@ pub(crate) async fn serve(world: &World, args: ServeArgs) -> Result<Exit, Failur
     let mut serving = std::pin::pin!(server.serve(listener, stop.notified()));
     tokio::select! {
         ended = serving.as_mut() => ended?,
-        () = signals.next() => {
+        () = signals.any() => {
             stop.notify_one();
             note("stopping: no new call leaves, and those under way get 20 s. Press Ctrl-C again to stop immediately");
             tokio::select! {
                 ended = serving => ended?,
-                () = signals.next() => {
+                () = signals.any() => {
                     note("stopped immediately; calls that were under way stay reserved. The next `guildhall serve` continues the work");
                     return Ok(Exit::Interrupted);
                 }
@@ -257,7 +257,7 @@ fn lock(world: &World) -> Result<fs::File, Failure> {
     let file = world.paths.data.join(LOCK_FILE);
     let failed = |why: std::io::Error| Failure::failed(format!("{}: {why}", file.display()));
     create_private_dir(&world.paths.data).map_err(failed)?;
-    let lock = private_file().append(true).create(true).open(&file).map_err(failed)?;
+    let lock = open_lock(&file).map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(fs::TryLockError::WouldBlock) => Err(Failure::temporary(format!(
@@ -318,28 +318,6 @@ fn require_private(file: &fs::File) -> Result<(), String> {
         return Err(why.to_owned());
     }
     Ok(())
-}
-
-/// The signals that tell this process to end.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Signals, Failure> {
-        let failed = |why| Failure::failed(format!("can't listen to signals: {why}"));
-        let listen = |kind| signal(kind).map_err(failed);
-        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    /// Waits for Ctrl-C, or for the order of the system to end.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
 
 #[cfg(test)]

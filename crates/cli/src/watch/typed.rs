@@ -6,11 +6,12 @@ use std::pin::Pin;
 use guildhall::kernel::Msat;
 use guildhall::{Ended, Ending, HallError, Running};
 
-use super::{NOT_TEXT, Signals, TOO_LONG, Watch, Work};
+use super::{NOT_TEXT, TOO_LONG, Watch, Work};
 use crate::amount::sats;
 use crate::exit::{Failure, Interrupted};
 use crate::print::{WARN, count, note, say, say_in};
 use crate::screen;
+use crate::signals::Signals;
 use crate::switch::{First, Keeps, Switch, first, left, next_root, say_model};
 use crate::talk::{Command, HELP, Readiness, Talk, Typed, unknown};
 use crate::unknown_model;

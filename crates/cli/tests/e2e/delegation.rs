@@ -249,6 +249,30 @@ fn a_question_is_answered_by_the_hirer() {
 }
 
 #[test]
+fn an_open_question_has_a_line_that_says_who_waits_for_whom_and_how_long() {
+    let rules = json!([
+        first("lead", delegates("ada", "Look.", 500)),
+        by(
+            "lead",
+            json!({"last_user": "<question"}),
+            slowly(calls(&[("message_agent", json!({"id": "1.1", "text": "The second."}))]), 500)
+        ),
+        always("lead", says("So it is the second.")),
+        first("ada", calls(&[("ask_hirer", json!({"question": "Which of the two?"}))])),
+        always("ada", says("Told: {{tool_result}}")),
+    ]);
+    let house = house(Wire::Anthropic, "delegate_task", &rules);
+    let args = [&["run", "When?", "--yes"][..], &CREW].concat();
+    let ended = house.guildhall(&args).expect(0);
+    assert_has(&ended.stderr, &["1.1 ada waits for an answer from 1 lead, for at most "]);
+    // The line is in the list of all facts, too.
+    assert_has(
+        &house.guildhall(&["show", "last", "--facts"]).stdout,
+        &["waits for an answer from 1 lead, for at most"],
+    );
+}
+
+#[test]
 fn a_cascade_passes_the_first_reply_to_the_agents_that_it_names() {
     for wire in WIRES {
         let rules = json!([
