@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
 use crate::house::{House, Running, WIRES, Wire, reads, says};
@@ -251,4 +252,59 @@ fn a_refused_write_without_a_session_gives_no_advice_to_resume() {
     }
     assert_eq!(house.requests().len(), 0, "no request without a journal");
     house.run(&[]).expect(0);
+}
+
+#[test]
+fn a_usage_error_repeats_no_characters_that_reorder_or_hide_text() {
+    let house = house();
+    let bidi = "mod\u{202e}els\u{1b}[31m\u{200b}";
+    for args in [
+        &[bidi][..],
+        &[&format!("--{bidi}")],
+        &["run", "x", "--budget", bidi],
+        &["run", "x", "--max-depth", bidi],
+        &["ls", bidi],
+        &["show", bidi],
+        &["completions", bidi],
+        &["-y", bidi],
+    ] {
+        let ended = house.guildhall(args).expect(2);
+        assert!(!ended.stderr.contains(['\u{202e}', '\u{200b}', '\u{1b}']), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains("mod"), "{args:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_relative_home_is_an_error_and_makes_no_files() {
+    let house = house();
+    for (home, config) in [("here", None), (".", None), ("here", Some("there"))] {
+        for args in [&["ls"][..], &["run", "When?", "--yes"], &["paths"], &["verify"]] {
+            let mut command = house.command(args);
+            command.env_remove("GUILDHALL_HOME").env("HOME", home);
+            command.envs(config.map(|config| ("XDG_CONFIG_HOME", config)));
+            let ended = Running::start(command, "").end().expect(2);
+            assert!(ended.stderr.contains("HOME is not an absolute path"), "{args:?}: {}", ended.stderr);
+        }
+    }
+    let files: Vec<_> = fs::read_dir(house.project()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_lock_is_an_error_and_does_not_hang() {
+    let house = house();
+    house.guildhall(&["run", "When?", "--yes"]).expect(0);
+    for name in ["opening.lock", "journal.db-marker"] {
+        let file = house.home().join(name);
+        fs::remove_file(&file).ok();
+        mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for args in [&["ls"][..], &["run", "When?", "--yes"], &["show", "last"], &["verify"]] {
+            let ended = house.guildhall(args);
+            assert_ne!(ended.code(), 0, "{args:?}: {ended:?}");
+            let ended = ended.says(name).says("it is not a regular file");
+            assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+        }
+        fs::remove_file(&file).unwrap();
+    }
+    house.guildhall(&["ls"]).expect(0);
 }

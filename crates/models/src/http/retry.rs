@@ -77,7 +77,25 @@ impl<'a> Tries<'a> {
 mod tests {
     use guildhall_agent::WaitReason::{Unavailable, Unreachable};
 
+    use std::time::Duration;
+
     use super::{Retry, Tries};
+
+    /// How many requests are made, and the sum of the pauses in seconds, if each answer asks for this pause.
+    fn until_the_end(asked_s: Option<u64>) -> (u32, u64) {
+        let retry = Retry::default();
+        let mut tries = Tries::new(&retry);
+        while tries.pause(Unavailable, asked_s.map(Duration::from_secs), 0).is_some() {}
+        (tries.made, tries.paused.as_secs())
+    }
+
+    #[test]
+    fn a_busy_server_is_asked_at_most_20_times_and_with_at_most_five_minutes_of_pauses() {
+        // 1 + 2 + 4 + 8 + 16 + 30 + 30 + … seconds.
+        assert_eq!(until_the_end(None), (14, 271));
+        assert_eq!((until_the_end(Some(1)), until_the_end(Some(100))), ((20, 19), (4, 300)));
+        assert_eq!(until_the_end(Some(301)), (1, 0));
+    }
 
     #[test]
     fn the_limit_on_connections_counts_only_failures_in_a_row() {
