@@ -160,6 +160,11 @@ fn number(db: &Connection, pragma: &str) -> Result<i64, rusqlite::Error> {
 /// Refuses a journal of another form before a connection creates files beside it. A journal with a log is checked after its
 /// connection is open.
 fn refuse_other_form(file: &Path) -> Result<(), JournalError> {
+    // SQLite would wait for the other end of a pipe.
+    if file.metadata().is_ok_and(|about| !about.is_file()) {
+        let why = std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+        return Err(JournalError::file(file, "opened")(why));
+    }
     if !file.exists() || beside(file, LOG).metadata().is_ok_and(|log| log.len() > 0) {
         return Ok(());
     }
