@@ -11,9 +11,10 @@ mod read;
 mod specs;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use guildhall_kernel::{AgentName, Brief, Context, Hiring, Msat, PayeeName, Powers, Standing, Tariff};
+use guildhall_kernel::{AgentName, Brief, Context, Hiring, Link, Msat, PayeeName, Powers, Standing, Tariff};
 
 use crate::roster::{DelegationMode, Dialect};
 use crate::text::{LazyText, Text};
@@ -83,6 +84,8 @@ pub struct Team {
     pub models: Vec<KnownModel>,
     /// The checks that the reports of the hires must pass, as texts, in order, each with its highest cost.
     pub checks: Vec<(Text, Msat)>,
+    /// More checks for the reports of single agents.
+    pub checks_of: BTreeMap<AgentName, Vec<(Text, Msat)>>,
 }
 
 /// How an agent's team came about.
@@ -122,4 +125,14 @@ impl Hired {
             (_, Context::Fresh | Context::Fork { .. } | Context::After { .. }) => Hired::ByAgent,
         }
     }
+}
+
+/// Returns the members of a contract's team that work above it, from the root down. Nobody may hire them, so they are named in its
+/// brief: its opening is the same for all contracts of its agent.
+pub(crate) fn members_above<'a>(hiring: Option<&Hiring>, above: impl Iterator<Item = &'a Link>) -> Vec<&'a AgentName> {
+    let Some(hiring) = hiring.filter(|hiring| !hiring.recursive) else { return Vec::new() };
+    let is_member = |link: &&Link| link.standing == Standing::Listed && hiring.team.contains(&link.agent);
+    let mut names: Vec<&AgentName> = above.filter(is_member).map(|link| &link.agent).collect();
+    names.reverse();
+    names
 }

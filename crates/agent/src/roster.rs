@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use guildhall_kernel::AgentName;
 
 pub use crate::money::{Amount, MoneyError};
-pub use delegation::{Budget, Delegation, DelegationMode, Dialect, Listed, Team};
+pub use delegation::{AcceptOf, Budget, Delegation, DelegationMode, Dialect, Listed, Team};
 pub use file::{AgentFile, ReadAgent};
 pub use map::{Level, Map, MapEntry};
 use problem::Flaw;

@@ -431,8 +431,14 @@ impl AgentRuntime {
         let terms = tool.terms();
         let arguments = Value::Object(fields.clone()).to_string();
         let arguments = add_text(texts, self.redactor.text(TextKind::Arguments, &arguments));
-        let call =
-            ToolCall { tool: tool_name, arguments, price: terms.price, effect: terms.effect, needs: terms.needs };
+        let call = ToolCall {
+            tool: tool_name,
+            arguments,
+            price: terms.price,
+            effect: terms.effect,
+            needs: terms.needs,
+            for_hires: false,
+        };
         Call::Tool { call, approval: None }
     }
 

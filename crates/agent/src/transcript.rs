@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, AskKey, Brief, CALLS_MAX, CallRef, Context, Fact, Mode, Offer, Origin, Path, Pause,
-    Refusal, ReplyParts, Report, Said, Sender, Stimulus, TextRef,
+    REPEATS_TOLD_MIN, Refusal, Repeats, ReplyParts, Report, Said, Sender, Stimulus, TextRef,
 };
 use serde_json::{Value, json};
 
 use crate::checks::{self, Check};
-use crate::hiring::{Conduct, example, is_message};
+use crate::hiring::{Conduct, example, is_message, members_above};
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
 use crate::prompt_data::{Heard, HeardReport};
 use crate::text::{TextError, Texts};
@@ -133,6 +133,9 @@ struct TranscriptBuilder {
     brief: Option<Arc<Brief>>,
     /// What the agent did since it was last told something.
     conduct: Conduct,
+    repeats: Repeats,
+    /// How often the newest result came in a row, if the agent is told.
+    repeated: Option<u32>,
     /// The newest reply.
     reply: Option<Arc<Reply>>,
     /// The contract by which results are cited, if the report must cite them.
@@ -200,6 +203,7 @@ struct Data {
 impl TranscriptBuilder {
     fn add(&mut self, fact: &Fact, texts: &dyn Texts) -> Result<(), TextError> {
         self.parts.note(fact);
+        self.repeated = self.repeats.note(fact).filter(|times| *times >= REPEATS_TOLD_MIN);
         if is_message(fact) {
             self.conduct = Conduct::default();
         }
@@ -341,6 +345,10 @@ impl TranscriptBuilder {
             (_, Some(text)) => texts.text(&text)?,
             (Answer::Delivered, None) if matches!(ask, Asked::Cancel) => wording::STOPPED.to_owned(),
             (_, None) => wording::without_text(answer).to_owned(),
+        };
+        let text = match self.repeated {
+            Some(times) => format!("{text}\n\n{}", wording::repeated(times)),
+            None => text,
         };
         let text = match &self.cites_as {
             Some(path) if matches!(ask, Asked::Tool | Asked::Hire(_)) => {
@@ -568,6 +576,9 @@ fn opening(brief: &Brief, texts: &dyn Texts) -> Result<String, TextError> {
         }
     };
     words.push_str(&texts.text(&brief.task)?);
+    if brief.context == Context::Fresh {
+        words.push_str(&wording::members_above(&members_above(brief.hiring.as_ref(), brief.lineage.upward())));
+    }
     if !brief.terms.is_empty() {
         words.push_str(wording::TERMS);
         for term in brief.terms.iter() {

@@ -174,6 +174,15 @@ pub(crate) fn task_heading(hirer: &str) -> String {
     format!("{hirer} needs:\n\n")
 }
 
+/// The members of an agent's team that work above it. Empty if there are none.
+pub(crate) fn members_above(names: &[&AgentName]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+    format!("\n\nThey wait for you and can't be hired: {}.", names.join(", "))
+}
+
 /// The longest part of a root's task that is shown to its hires, in bytes.
 const ROOT_TASK_BYTES_MAX: usize = 500;
 
@@ -242,6 +251,11 @@ pub(crate) fn waits_for(what: &WaitsFor) -> String {
             format!("waits for the report of {}", hires.join(", "))
         }
     }
+}
+
+/// The note beside the result of a call that the agent repeats.
+pub(crate) fn repeated(times: u32) -> String {
+    format!("[You made this call {times} times and got the same result. Use it, or do something else.]")
 }
 
 pub(crate) fn waking(why: Waking) -> &'static str {

@@ -411,6 +411,11 @@ impl<'a> TableBuilder<'a> {
             standing: Standing::Listed,
             models: self.known.clone(),
             checks: hires.accept.iter().map(check).collect(),
+            checks_of: hires
+                .accept_of
+                .iter()
+                .map(|(name, checks)| (name.clone(), checks.iter().map(check).collect()))
+                .collect(),
         }
     }
 
@@ -423,7 +428,8 @@ impl<'a> TableBuilder<'a> {
             let own = team.ad_hoc.clone().unwrap_or_else(|| Arc::clone(&team.own));
             let standing = Standing::AdHoc;
             let listing = Listing::Open;
-            Arc::new(Team { mode: DelegationMode::Offered, listing, own, standing, checks: Vec::new(), ..team })
+            let (checks, checks_of) = (Vec::new(), BTreeMap::new());
+            Arc::new(Team { mode: DelegationMode::Offered, listing, own, standing, checks, checks_of, ..team })
         });
         let env = |team| {
             let profile = Profile::new(self.guided(""), tools.clone(), team, Hired::ByAgent);

@@ -1,6 +1,8 @@
 //! Agents as a session stores them: the contents of their files at the time of the request. A later change of a file does not
 //! change running work.
 
+use std::collections::BTreeMap;
+
 use guildhall_agent::Redactor;
 use guildhall_agent::checks::Check;
 use guildhall_agent::roster::{self, AgentFile, Amount, Delegation, DelegationMode, Dialect, Roster, Team as FileTeam};
@@ -52,6 +54,9 @@ pub struct Hires {
     pub terms: Vec<String>,
     /// The checks that the reports of its hires must pass.
     pub accept: Vec<Check>,
+    /// More checks for the reports of single agents.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accept_of: BTreeMap<AgentName, Vec<Check>>,
 }
 
 /// The budget and the fee of an agent.
@@ -128,7 +133,14 @@ impl Hires {
     /// Removes secrets from the checks. A check that can't be parsed without its secret stays as it is.
     fn clean_checks(&self, redactor: &Redactor) -> Hires {
         let clean = |check: &Check| redactor.clean(&check.to_text()).parse().unwrap_or_else(|_| check.clone());
-        Hires { accept: self.accept.iter().map(clean).collect(), ..self.clone() }
+        let clean_all = |checks: &Vec<Check>| checks.iter().map(clean).collect();
+        let accept_of = self.accept_of.iter().map(|(agent, checks)| (agent.clone(), clean_all(checks))).collect();
+        Hires { accept: clean_all(&self.accept), accept_of, ..self.clone() }
+    }
+
+    /// Whether it checks the reports of an agent.
+    pub(crate) fn checks(&self, agent: &AgentName) -> bool {
+        !self.accept.is_empty() || self.accept_of.get(agent).is_some_and(|checks| !checks.is_empty())
     }
 
     fn of_file(file: &Delegation) -> Hires {
@@ -144,6 +156,7 @@ impl Hires {
             ad_hoc: file.ad_hoc,
             terms: file.terms.clone(),
             accept: file.accept.clone(),
+            accept_of: file.accept_of.iter().map(|of| (of.agent.name.clone(), of.checks.clone())).collect(),
         }
     }
 }

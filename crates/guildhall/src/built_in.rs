@@ -1,5 +1,7 @@
 //! The agents for work that names no agent: one for a task, one for a list of tasks.
 
+use std::collections::BTreeMap;
+
 use guildhall_agent::roster::{DelegationMode, Dialect, Roster};
 use guildhall_kernel::AgentName;
 
@@ -38,6 +40,7 @@ pub(crate) fn task_list_agent(tasks: &Tasks, roster: &Roster) -> Agent {
             ad_hoc: false,
             terms: Vec::new(),
             accept: Vec::new(),
+            accept_of: BTreeMap::new(),
         }),
         ..Agent::new(name, "You execute a list of tasks.")
     }

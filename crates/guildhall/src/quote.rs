@@ -68,7 +68,7 @@ impl Staffing {
     fn fee_quote(&self, agent: &Agent) -> Option<FeeQuote> {
         let (fee, payee) = self.fee_of(agent);
         // As in the hire itself: real money is only paid for a report that was checked.
-        let can_earn = |hirer: &Hires| payee.is_none() || !hirer.accept.is_empty();
+        let can_earn = |hirer: &Hires| payee.is_none() || hirer.checks(&agent.name);
         let is_earned = fee > Msat::ZERO && self.hirers(agent).any(can_earn);
         is_earned.then(|| FeeQuote { agent: agent.name.clone(), fee, payee: payee.cloned() })
     }
@@ -145,6 +145,7 @@ mod tests {
             ad_hoc: false,
             terms: Vec::new(),
             accept,
+            accept_of: std::collections::BTreeMap::new(),
         }
     }
 

@@ -137,6 +137,7 @@ pub(crate) fn tool_turn(contract: &Contract) -> Input {
         price: Msat::ZERO,
         effect: Effect::Pure,
         needs: vec![].into(),
+        for_hires: false,
     };
     says(contract, vec![Call::Tool { call, approval: None }])
 }

@@ -112,6 +112,9 @@ pub struct ToolCall {
     pub effect: Effect,
     /// The powers that the tool uses.
     pub needs: PowerSet,
+    /// Whether the tool is about hires, such as the list of hires and the board. Such calls may be repeated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_hires: bool,
 }
 
 /// What an engine may do about a tool call whose outcome is unknown after a crash.

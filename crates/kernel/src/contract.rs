@@ -25,6 +25,7 @@ use crate::input::{Input, Reply};
 use crate::money::{Heads, Msat};
 use crate::path::AskId;
 use crate::refusal::Refusal;
+use crate::repeats::Repeats;
 use crate::report::{Nudge, Outcome, Report, Wording};
 use crate::text::TextRef;
 use crate::time::Millis;
@@ -84,6 +85,8 @@ pub struct Contract {
     learned: Learned,
     /// The open questions. Each has a time limit.
     questions: Vec<AskId>,
+    /// The tool calls that the agent repeats.
+    repeats: Repeats,
     waits: Vec<Wait>,
     /// The calls of the newest reply that are neither asked, refused nor waiting yet.
     placing: Option<Placing>,

@@ -16,6 +16,7 @@ mod name;
 mod open_asks;
 mod path;
 mod refusal;
+mod repeats;
 mod reply_parts;
 mod report;
 mod session;
@@ -42,6 +43,7 @@ pub use name::{AgentName, FieldName, NAME_BYTES_MAX, NameError, PayeeName, Power
 pub use open_asks::{OpenAsks, WaitsFor};
 pub use path::{AskId, AskKey, CallRef, DEPTH_MAX, Path, PathError};
 pub use refusal::{EXAMPLE_BYTES_MAX, MESSAGE_BYTES_MAX, Refusal, WrongField};
+pub use repeats::{REPEATS_MAX, REPEATS_TOLD_MIN, Repeats};
 pub use reply_parts::ReplyParts;
 pub use report::{Acceptance, Limit, Nudge, Outcome, Report, Undone, Wording};
 pub use session::{ACCOUNT_FORMAT, Session, SessionCorrupt, SessionError, SessionFact, SessionKind};

@@ -43,6 +43,20 @@ pub enum Refusal {
         /// The agent that has the task.
         agent: AgentName,
     },
+    /// Several contracts above have the same task, which nobody has made smaller.
+    #[error("this task was passed on {times} times without a change: do it yourself, or split it into smaller tasks")]
+    PassedOn {
+        /// The number of contracts above that have the task, the hirer included.
+        times: u32,
+    },
+    /// The same call had the same result too often.
+    #[error("{tool} gave the same result {times} times for this call: use what you have, or do something else")]
+    Repeated {
+        /// The tool.
+        tool: ToolName,
+        /// How often the result came in a row.
+        times: u32,
+    },
     /// The tree would become too deep.
     #[error("no more levels of hires are allowed here ({asked} needed, {left} left): do the work yourself")]
     TooDeep {

@@ -54,6 +54,11 @@ pub(crate) fn answered(step: &mut Step<'_, '_>, id: AskId, answer: &Answer, cost
         }
     }
     contract.settle_ask(id, State::Settled { paid, heads: charged.1 });
+    if matches!(answer, Answer::Report(_)) {
+        contract.repeats.restart();
+    } else if contract.repeats.answered(id, answer) {
+        shown(contract, NOTICE_BYTES_MAX);
+    }
     if payer == Payer::Itself {
         step.tree.spend(step.me, Spending { parts: paid, tokens: tokens_of(answer) });
     }

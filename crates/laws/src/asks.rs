@@ -48,6 +48,7 @@ fn kind_of(step: &mut Step<'_, '_>, id: AskId, ask: &Ask, origin: Origin) -> Kin
         Ask::Model(request) => requested(contract, id, request, step.found),
         Ask::Tool(call) => {
             check_powers(contract, &call.needs, step.found);
+            contract.repeats.called(id, call, step.found);
             // The calls of a reply are placed before the hires are served.
             if let (Origin::Call(call_ref), Cause::Answer(reply)) = (origin, &step.batch.cause)
                 && call_ref.reply == *reply

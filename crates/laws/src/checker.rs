@@ -130,6 +130,7 @@ fn fold(step: &mut Step<'_, '_>, fact: &Fact) {
         Fact::Nudged(nudge) => nudged(contract, *nudge, step.found),
         Fact::Compacted { upto, bytes } => {
             compacted(contract, *upto, *bytes, step.found);
+            contract.repeats.restart();
             step.batch.shares.shorten(contract);
         }
         Fact::Closing(outcome) => closing::closing(step, *outcome),

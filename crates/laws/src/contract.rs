@@ -12,6 +12,7 @@ use crate::calls::Calls;
 use crate::draft::Draft;
 use crate::parts::{Parts, Spending};
 use crate::purse::{Account, wide};
+use crate::repeats::Repeats;
 use crate::row::{Row, Slot, note};
 use crate::shares::Experience;
 
@@ -107,6 +108,7 @@ pub(crate) struct Contract {
     pub(crate) commands: BTreeSet<u64>,
     /// The strongest ending that it has heard.
     pub(crate) ending: Ending,
+    pub(crate) repeats: Repeats,
     pub(crate) nudged: Vec<Nudge>,
     /// The text about which the agent was asked whether it is its report, until the agent says or calls something else.
     pub(crate) to_confirm: Option<TextRef>,
@@ -155,6 +157,7 @@ impl Contract {
             last_tokens_max: None,
             commands: BTreeSet::new(),
             ending: Ending::Nothing,
+            repeats: Repeats::default(),
             nudged: Vec::new(),
             to_confirm: None,
             undone: None,

@@ -222,6 +222,13 @@ fn check_task(hirer: &Brief, hire: &Who<'_>, found: &mut Found<'_>) {
         Law::Refusals,
         format_args!("hires {} for a task that a contract above already has", hire.agent),
     );
+    let keys = hirer.lineage.upward().map(|link| link.task_key).chain([hirer.task_key]);
+    let times = keys.filter(|key| *key == hire.task_key).count();
+    found.demand(
+        times < 3,
+        Law::Refusals,
+        format_args!("hires {} for a task that {times} contracts above already have", hire.agent),
+    );
 }
 
 fn check_context(hirer: &Contract, context: &Context, origin: Origin, found: &mut Found<'_>) {

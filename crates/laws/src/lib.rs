@@ -47,6 +47,7 @@ mod parts;
 mod purse;
 mod queue;
 mod refusals;
+mod repeats;
 mod rest;
 mod row;
 mod scarce;

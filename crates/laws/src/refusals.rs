@@ -1,7 +1,8 @@
 //! Refusals: the reason must be true at that time, as far as the facts show.
 
 use guildhall_kernel::{
-    AgentName, BRIEF_BYTES_MAX, CALLS_MAX, Cause, MESSAGE_BYTES_MAX, Origin, Path, Power, PowerSet, Refusal, Standing,
+    AgentName, BRIEF_BYTES_MAX, CALLS_MAX, Cause, Hash, MESSAGE_BYTES_MAX, Origin, Path, Power, PowerSet, Refusal,
+    Standing,
 };
 
 use crate::batch::{Batch, Duty, Stage};
@@ -137,6 +138,12 @@ fn is_true(step: &Step<'_, '_>, why: &Refusal, origin: Origin) -> bool {
             .as_ref()
             .is_none_or(|hiring| !hiring.team.contains(agent) || !hiring.ad_hoc && !team.contains(agent)),
         Refusal::SameTask { agent } => brief.agent == *agent || brief.lineage.upward().any(|link| link.agent == *agent),
+        Refusal::PassedOn { times } => {
+            let above = || brief.lineage.upward().map(|link| link.task_key).chain([brief.task_key]);
+            let same = |key: Hash| above().filter(|other| *other == key).count();
+            *times >= 3 && above().any(|key| u32::try_from(same(key)) == Ok(*times))
+        }
+        Refusal::Repeated { tool, times } => contract.repeats.has_repeated(tool, *times),
         Refusal::TooDeep { asked, left } => asked > left && *left <= brief.grant.depth,
         Refusal::NoHeads { asked, free } => asked > free && i128::from(free.0) <= contract.heads.available,
         Refusal::Money { asked, free, minimum } => {

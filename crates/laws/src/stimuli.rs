@@ -28,6 +28,9 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
         // Each message is a new task, about whose report the agent may be asked again.
         contract.nudged.retain(|nudge| *nudge != Nudge::ConfirmReport);
     }
+    if matches!(stimulus, Stimulus::Message(_) | Stimulus::Question(_)) {
+        contract.repeats.restart();
+    }
     let working = matches!(contract.phase, Phase::Working);
     let by_owner = matches!(from, Sender::Owner { .. });
     if by_owner && contract.brief.close_when == CloseWhen::Asked && matches!(stimulus, Stimulus::Message(_)) {

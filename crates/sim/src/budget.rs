@@ -464,6 +464,7 @@ impl<'a> Office<'a> {
             price: Msat::ZERO,
             effect: Effect::Pure,
             needs: PowerSet::default(),
+            for_hires: false,
         };
         Call::Tool { call, approval: None }
     }

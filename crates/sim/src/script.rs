@@ -28,6 +28,11 @@ pub(crate) fn happens(chance: &mut Chance, rate: u32) -> bool {
     rate > 0 && chance.one_in(rate)
 }
 
+/// The arguments of a call that some agents make again and again.
+fn same_call() -> TextRef {
+    text(900_000, 30, TextKind::Arguments)
+}
+
 impl Script {
     /// Answers a leaf ask: a model call, a tool call, a check.
     pub(crate) fn answer(&mut self, chance: &mut Chance, contract: &Contract, id: AskId, now: Millis) -> Input {
@@ -44,6 +49,10 @@ impl Script {
             }
             Ask::Tool(_) | Ask::Check(_) if happens(chance, self.faults.provider) => {
                 Answer::Failed(self.text(20, TextKind::Error))
+            }
+            // Usually, the call that is always the same has the same result.
+            Ask::Tool(call) if call.arguments == same_call() && !chance.one_in(12) => {
+                Answer::Result(text(900_001, 50, TextKind::Result))
             }
             Ask::Tool(_) => Answer::Result(self.long_text(chance, TextKind::Result)),
             Ask::Check(_) if chance.one_in(2) => Answer::FailedCheck(self.text(30, TextKind::Finding)),
@@ -165,12 +174,26 @@ impl Script {
     }
 
     fn tool(&mut self, chance: &mut Chance, now: Millis) -> Call {
+        if self.style == AgentStyle::Workers && !chance.one_in(10) {
+            let tool = ToolName::parse("tool").expect("a name");
+            let (price, needs) = (Msat::ZERO, powers(&["read"]));
+            let call = ToolCall {
+                tool,
+                arguments: same_call(),
+                price,
+                effect: Effect::Pure,
+                needs,
+                for_hires: chance.one_in(20),
+            };
+            return Call::Tool { call, approval: None };
+        }
         let call = ToolCall {
             tool: ToolName::parse("tool").expect("a name"),
             arguments: self.text(30, TextKind::Arguments),
             price: msat(chance.pick(&[0, 200, 3000, 400_000])),
             effect: chance.pick(&[Effect::Pure, Effect::Idempotent, Effect::Reconcilable, Effect::Once]),
             needs: if chance.one_in(10) { powers(&["shell"]) } else { powers(&["read"]) },
+            for_hires: chance.one_in(10),
         };
         Call::Tool { call, approval: chance.one_in(5).then(|| now.after(Millis(10_000))) }
     }

@@ -5,7 +5,7 @@ use guildhall_kernel::{
 };
 
 use super::choose::Choice;
-use super::{Team, Worker};
+use super::{Team, Worker, members_above};
 use crate::checks;
 use crate::text::{LazyText, Redactor, Text, task_key};
 use crate::wording;
@@ -38,13 +38,14 @@ impl<'a> Order<'a> {
         let (of, key) = (task.of, task_key(&task.says));
         texts.push(task);
         texts.extend(label.clone());
-        texts.extend(worker.adds.iter().chain(team.checks.iter().map(|(what, _)| what)).cloned());
+        let checks: Vec<&(Text, Msat)> = team.checks_for(&name, standing).collect();
+        texts.extend(worker.adds.iter().chain(checks.iter().map(|(what, _)| what)).cloned());
         let opening = worker.opening.as_ref().filter(|_| inherit == Inherit::Fresh);
         if let Some(opening) = opening.filter(|opening| texts.iter().all(|text| text.of != *opening.of())) {
             texts.push(opening.text().clone());
         }
         let budget = budget.or(worker.budget_default);
-        let (fee, payee) = if can_earn(worker, team, inherit, standing) {
+        let (fee, payee) = if can_earn(worker, !checks.is_empty(), inherit, standing) {
             (worker.fee, worker.payee.clone().map(Box::new))
         } else {
             (Msat::ZERO, None)
@@ -72,16 +73,22 @@ impl<'a> Order<'a> {
             same_model: has_same_model(worker, model_slot.map(|(number, _)| number), team, hirer),
             turns_max: worker.turns_max,
             opening_bytes: opening_bytes(worker, inherit, of, hirer)
-                + checks::described(&checks::read(team.checks.iter().map(|(what, _)| what.says.as_str()))).len() as u64,
+                + checks::described(&checks::read(checks.iter().map(|(what, _)| what.says.as_str()))).len() as u64,
             opening: opening.map(LazyText::of),
             powers: worker.powers.clone(),
             hiring: worker.hiring.clone(),
-            checks: team.checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),
+            checks: checks.iter().map(|(what, price)| Check { what: what.of, price: *price }).collect(),
         }
     }
 }
 
 impl Team {
+    /// Returns the checks that the report of a hire must pass. An ad-hoc specialist may have the name of a listed agent.
+    fn checks_for(&self, agent: &AgentName, standing: Standing) -> impl Iterator<Item = &(Text, Msat)> {
+        let own = self.checks_of.get(agent).filter(|_| standing == Standing::Listed);
+        self.checks.iter().chain(own.into_iter().flatten())
+    }
+
     /// Makes the offer for a hire that a person asks for. Returns the offer with the texts that it names, or `None` if the team
     /// has no agent of that name.
     pub fn offer(
@@ -108,15 +115,20 @@ fn has_same_model(worker: &Worker, asked_for: Option<u16>, team: &Team, hirer: &
 
 /// Whether a hire can earn its agent's fee. A fork and an ad-hoc specialist are not the agent that the fee belongs to. Real money
 /// is paid only for a report that was checked.
-fn can_earn(worker: &Worker, team: &Team, inherit: Inherit, standing: Standing) -> bool {
-    inherit == Inherit::Fresh && standing == Standing::Listed && (worker.payee.is_none() || !team.checks.is_empty())
+fn can_earn(worker: &Worker, is_checked: bool, inherit: Inherit, standing: Standing) -> bool {
+    inherit == Inherit::Fresh && standing == Standing::Listed && (worker.payee.is_none() || is_checked)
 }
 
 /// Returns the size of what precedes the transcript, and of the brief as its agent is shown it. A fork's brief is preceded by
 /// its hirer's request, which the kernel counts.
 fn opening_bytes(worker: &Worker, inherit: Inherit, task: TextRef, hirer: &Brief) -> u64 {
     let before = match inherit {
-        Inherit::Fresh => worker.opening_bytes + wording::task_heading(hirer.agent.as_str()).len() as u64,
+        Inherit::Fresh => {
+            let own = hirer.link();
+            let above = members_above(worker.hiring.as_ref(), std::iter::once(&own).chain(hirer.lineage.upward()));
+            let heading = wording::task_heading(hirer.agent.as_str());
+            worker.opening_bytes + (heading.len() + wording::members_above(&above).len()) as u64
+        }
         Inherit::Fork => wording::FORK.len() as u64,
     };
     let terms: Vec<u64> = hirer.terms.iter().chain(hirer.adds.iter()).map(|term| u64::from(term.bytes)).collect();

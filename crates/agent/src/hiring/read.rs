@@ -63,7 +63,8 @@ impl Reader<'_> {
     fn tool(&mut self, name: &str, effect: Effect, arguments: Arguments<'_>) -> Result<Call, Unreadable> {
         let tool = ToolName::parse(name).map_err(Unreadable::BadName)?;
         let arguments = self.add_text(TextKind::Arguments, &Value::Object(arguments.0.clone()).to_string());
-        let call = ToolCall { tool, arguments, price: Msat::ZERO, effect, needs: PowerSet::default() };
+        let (price, needs) = (Msat::ZERO, PowerSet::default());
+        let call = ToolCall { tool, arguments, price, effect, needs, for_hires: true };
         Ok(Call::Tool { call, approval: None })
     }
 

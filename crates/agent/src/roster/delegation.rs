@@ -10,8 +10,6 @@ use super::yaml::{Content, Entry, Node};
 use crate::checks::{Check, Hundredths, Schema, SchemaError, Sum};
 use crate::money::Amount;
 
-const ACCEPT: &str = "delegation.accept";
-
 /// How an agent hires.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -27,6 +25,16 @@ pub struct Delegation {
     pub terms: Vec<String>,
     /// The checks that the reports of its hires must pass.
     pub accept: Vec<Check>,
+    /// More checks for the reports of single agents.
+    pub accept_of: Vec<AcceptOf>,
+}
+
+/// Checks for the reports of one agent.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct AcceptOf {
+    pub agent: Listed,
+    pub checks: Vec<Check>,
 }
 
 /// The agents that an agent may hire.
@@ -36,6 +44,16 @@ pub enum Team {
     Any,
     /// These agents.
     Named(Vec<Listed>),
+}
+
+impl Team {
+    /// Whether an agent can be on the team.
+    fn has(&self, name: &AgentName) -> bool {
+        match self {
+            Team::Any => true,
+            Team::Named(names) => names.iter().any(|listed| listed.name == *name),
+        }
+    }
 }
 
 /// One name on a hiring list.
@@ -86,8 +104,9 @@ pub struct Budget {
 impl Delegation {
     /// Returns the delegation of an agent whose file only lists a team.
     pub(super) fn of(team: Team, dialect: Dialect) -> Delegation {
-        let (mode, accept) = (DelegationMode::default(), Vec::new());
-        Delegation { team, mode, dialect, recursive: false, ad_hoc: false, terms: Vec::new(), accept }
+        let mode = DelegationMode::default();
+        let (terms, accept, accept_of) = (Vec::new(), Vec::new(), Vec::new());
+        Delegation { team, mode, dialect, recursive: false, ad_hoc: false, terms, accept, accept_of }
     }
 }
 
@@ -126,7 +145,10 @@ pub(super) fn delegation(node: &Node, listed: Option<Team>, flaws: &mut Vec<Flaw
     delegation.ad_hoc = fields.flag("ad_hoc");
     delegation.terms = fields.texts("terms");
     if let Some(entry) = fields.take("accept") {
-        delegation.accept = accept(&entry.value, fields.flaws);
+        delegation.accept = accept(&entry.value, "delegation.accept", fields.flaws);
+    }
+    if let Some(entry) = fields.take("accept_of") {
+        delegation.accept_of = accept_of(&entry.value, &delegation.team, fields.flaws);
     }
     fields.finish();
     Some(delegation)
@@ -160,23 +182,50 @@ fn amount(key: &str, node: &Node, flaws: &mut Vec<Flaw>) -> Option<Amount> {
     Amount::parse(text).map_err(|why| flaws.push(Flaw::error(node.line, format!("{key}: {why}")))).ok()
 }
 
-/// Reads `accept`. A check that can't be read is an error. If it were left out, a report that fails it would be accepted and
-/// paid.
-fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Vec<Check> {
+/// Reads the checks for the reports of single agents.
+fn accept_of(node: &Node, team: &Team, flaws: &mut Vec<Flaw>) -> Vec<AcceptOf> {
     let Content::Map(entries) = &node.content else {
-        let wanted = "it must be a map with one or more of the keys schema, sum, receipts and files";
-        flaws.push(Flaw::error(node.line, format!("{ACCEPT}: {wanted}")));
+        let wanted = "it must be a map from the name of an agent to its checks";
+        flaws.push(Flaw::error(node.line, format!("delegation.accept_of: {wanted}")));
         return Vec::new();
     };
-    let mut fields = Fields::new("delegation.accept.", entries, flaws);
-    let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, fields.flaws));
-    let sum = fields.entry("sum").and_then(|entry| sum(&entry.value, fields.flaws));
+    let mut all: Vec<AcceptOf> = Vec::new();
+    for Entry { key, line, value, .. } in entries {
+        let at = format!("delegation.accept_of.{key}");
+        let checks = accept(value, &at, flaws);
+        let flaw = match AgentName::parse(key) {
+            Err(why) => Some(why.to_string()),
+            Ok(name) if !team.has(&name) => Some(format!("{name} is not on the team, so nobody is checked")),
+            Ok(name) if all.iter().any(|other| other.agent.name == name) => {
+                Some("the agent appears twice; the first checks are used".to_owned())
+            }
+            Ok(name) => {
+                all.push(AcceptOf { agent: Listed { name, line: *line }, checks });
+                None
+            }
+        };
+        flaws.extend(flaw.map(|why| Flaw::error(*line, format!("{at}: {why}"))));
+    }
+    all
+}
+
+/// Reads `accept`. A check that can't be read is an error. If it were left out, a report that fails it would be accepted and
+/// paid.
+fn accept(node: &Node, at: &str, flaws: &mut Vec<Flaw>) -> Vec<Check> {
+    let Content::Map(entries) = &node.content else {
+        let wanted = "it must be a map with one or more of the keys schema, sum, receipts and files";
+        flaws.push(Flaw::error(node.line, format!("{at}: {wanted}")));
+        return Vec::new();
+    };
+    let within = format!("{at}.");
+    let mut fields = Fields::new(&within, entries, flaws);
+    let schema = fields.entry("schema").and_then(|entry| schema(&entry.value, at, fields.flaws));
+    let sum = fields.entry("sum").and_then(|entry| sum(&entry.value, at, fields.flaws));
     let (receipts, files) = (fields.flag("receipts"), fields.texts("files"));
     let command = entries.iter().find(|entry| entry.key == "command" && !entry.value.is_nothing());
     fields.text("command");
     if let Some(entry) = command {
-        let message =
-            format!("{ACCEPT}.command is not supported yet, since it needs the sandbox: the command is not run");
+        let message = format!("{at}.command is not supported yet, since it needs the sandbox: the command is not run");
         fields.flaws.push(Flaw::warning(entry.line, message));
     }
     fields.finish();
@@ -185,12 +234,12 @@ fn accept(node: &Node, flaws: &mut Vec<Flaw>) -> Vec<Check> {
     [schema, sum, receipts, files].into_iter().flatten().collect()
 }
 
-fn schema(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Schema> {
-    let twice = |(key, line)| Flaw::error(line, format!("{ACCEPT}.schema: the key {key} appears twice"));
+fn schema(node: &Node, at: &str, flaws: &mut Vec<Flaw>) -> Option<Schema> {
+    let twice = |(key, line)| Flaw::error(line, format!("{at}.schema: the key {key} appears twice"));
     flaws.extend(repeated_keys(node).into_iter().map(twice));
-    let wrong = |SchemaError { at, why }: SchemaError| {
-        let key = [ACCEPT, "schema"].into_iter().chain(at.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
-        Flaw::error(line_of(node, &at), format!("{key}: {why}"))
+    let wrong = |SchemaError { at: keys, why }: SchemaError| {
+        let key = [at, "schema"].into_iter().chain(keys.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
+        Flaw::error(line_of(node, &keys), format!("{key}: {why}"))
     };
     Schema::new(node.json()).map_err(|errors| flaws.extend(errors.into_iter().map(wrong))).ok()
 }
@@ -221,8 +270,8 @@ fn line_of(node: &Node, keys: &[String]) -> u32 {
     here.0
 }
 
-fn sum(node: &Node, flaws: &mut Vec<Flaw>) -> Option<Sum> {
-    let mut bad = |line, key: &str, why: &str| flaws.push(Flaw::error(line, format!("{ACCEPT}.sum{key}: {why}")));
+fn sum(node: &Node, at: &str, flaws: &mut Vec<Flaw>) -> Option<Sum> {
+    let mut bad = |line, key: &str, why: &str| flaws.push(Flaw::error(line, format!("{at}.sum{key}: {why}")));
     let Content::Map(entries) = &node.content else {
         bad(node.line, "", "it must be a map of `of` and `max`");
         return None;

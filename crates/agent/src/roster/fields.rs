@@ -20,13 +20,13 @@ pub(super) fn is_known(key: &str) -> bool {
 
 pub(super) struct Fields<'a, 'f> {
     /// The text before each key in messages.
-    within: &'static str,
+    within: &'a str,
     entries: Vec<&'a Entry>,
     pub(super) flaws: &'f mut Vec<Flaw>,
 }
 
 impl<'a, 'f> Fields<'a, 'f> {
-    pub(super) fn new(within: &'static str, entries: &'a [Entry], flaws: &'f mut Vec<Flaw>) -> Fields<'a, 'f> {
+    pub(super) fn new(within: &'a str, entries: &'a [Entry], flaws: &'f mut Vec<Flaw>) -> Fields<'a, 'f> {
         let mut once: Vec<&Entry> = Vec::new();
         for entry in entries {
             if once.iter().any(|before| before.key == entry.key) {

@@ -142,7 +142,7 @@ impl fmt::Display for Map<'_> {
             writeln!(f, "\nnot hired by any of these agents:")?;
         }
         for agent in apart {
-            writeln!(f, "  {}", line(agent))?;
+            writeln!(f, "  {}", line(agent, &specialists(agent)))?;
         }
         if !built_in.is_empty() {
             let names: Vec<&str> = built_in.iter().map(|agent| agent.name.as_str()).collect();
@@ -159,20 +159,62 @@ impl fmt::Display for Map<'_> {
 }
 
 impl Map<'_> {
+    /// Returns whom an agent may hire besides the agents that are drawn below it: agents that are drawn elsewhere, and specialists.
+    /// An agent above it can't be hired, unless it hires recursively.
+    fn also(&self, entry: &MapEntry<'_>, depth: usize) -> Vec<String> {
+        let how = entry.agent.delegation.as_ref();
+        let above = self.above(entry, depth);
+        let below = |name: &AgentName| {
+            let level = self.levels.get(depth + 1).into_iter().flatten();
+            level.into_iter().any(|other| other.agent.name == *name && other.hirer == Some(&entry.agent.name))
+        };
+        let recursive = how.is_some_and(|how| how.recursive);
+        let elsewhere = |name: &&AgentName| {
+            let is_known = self.levels.iter().flatten().any(|other| other.agent.name == **name);
+            is_known && !below(name) && (recursive || !above.contains(name))
+        };
+        let named: Vec<String> = match how.map(|how| &how.team) {
+            Some(Team::Any) if depth > 0 => vec!["every other agent".to_owned()],
+            Some(Team::Any) | None => Vec::new(),
+            Some(Team::Named(names)) => {
+                names.iter().map(|listed| &listed.name).filter(elsewhere).map(ToString::to_string).collect()
+            }
+        };
+        named.into_iter().chain(specialists(entry.agent)).collect()
+    }
+
+    /// Returns an agent and those above it on the map.
+    fn above<'a>(&'a self, entry: &MapEntry<'a>, depth: usize) -> Vec<&'a AgentName> {
+        let mut names = vec![&entry.agent.name];
+        let mut hirer = entry.hirer;
+        for level in self.levels.iter().take(depth).rev() {
+            let Some(above) = level.iter().find(|above| Some(&above.agent.name) == hirer) else { break };
+            names.push(&above.agent.name);
+            hirer = above.hirer;
+        }
+        names
+    }
+
     /// Draws the agents of one level that an agent of the level above can hire, and below each the agents that it can hire.
     fn draw(&self, f: &mut fmt::Formatter<'_>, hirer: Option<&AgentName>, depth: usize) -> fmt::Result {
         let level = self.levels.get(depth).map(Vec::as_slice).unwrap_or_default();
         for entry in level.iter().filter(|entry| entry.hirer == hirer) {
-            writeln!(f, "{:indent$}{}", "", line(entry.agent), indent = 2 * depth)?;
+            writeln!(f, "{:indent$}{}", "", line(entry.agent, &self.also(entry, depth)), indent = 2 * depth)?;
             self.draw(f, Some(&entry.agent.name), depth + 1)?;
         }
         Ok(())
     }
 }
 
-/// An agent on one line: its name, and as much of its description as fits.
-fn line(agent: &AgentFile) -> String {
-    let hires = if agent.delegation.as_ref().is_some_and(|how| how.ad_hoc) { " (+ specialists)" } else { "" };
+/// The specialists that an agent may hire, if it may hire any.
+fn specialists(agent: &AgentFile) -> Vec<String> {
+    let hires = agent.delegation.as_ref().is_some_and(|how| how.ad_hoc);
+    hires.then(|| "specialists".to_owned()).into_iter().collect()
+}
+
+/// An agent on one line: its name, whom it may hire besides the agents below it, and as much of its description as fits.
+fn line(agent: &AgentFile, also: &[String]) -> String {
+    let hires = if also.is_empty() { String::new() } else { format!(" (+ {})", also.join(", ")) };
     let first = agent.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let cut = shortened(first, DESCRIPTION_CHARS_MAX);
     format!("{}{hires}{}{cut}", agent.name, if cut.is_empty() { "" } else { ": " })

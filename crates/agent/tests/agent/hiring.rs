@@ -97,6 +97,7 @@ fn team(dialect: Dialect, mode: DelegationMode) -> Team {
         models: Vec::new(),
         dialect,
         mode,
+        checks_of: BTreeMap::new(),
         listing: Listing::Open,
         workers,
         ad_hoc: None,

@@ -49,7 +49,7 @@ fn described(agent: &AgentFile) -> Vec<String> {
 }
 
 fn hires(delegation: &Delegation) -> String {
-    let Delegation { team, mode, dialect, recursive, ad_hoc, terms, accept } = delegation;
+    let Delegation { team, mode, dialect, recursive, ad_hoc, terms, accept, accept_of } = delegation;
     let team = match team {
         Team::Any => "anybody".to_owned(),
         Team::Named(names) => {
@@ -60,7 +60,8 @@ fn hires(delegation: &Delegation) -> String {
     let ad_hoc = if *ad_hoc { " ad hoc" } else { "" };
     let terms = if terms.is_empty() { String::new() } else { format!(" {terms:?}") };
     let accept = if accept.is_empty() { String::new() } else { format!(" {accept:?}") };
-    format!("hires [{team}] {mode:?} {dialect:?}{recursive}{ad_hoc}{terms}{accept}")
+    let of = if accept_of.is_empty() { String::new() } else { format!(" of {accept_of:?}") };
+    format!("hires [{team}] {mode:?} {dialect:?}{recursive}{ad_hoc}{terms}{accept}{of}")
 }
 
 fn budget(Budget { default, max, severance, fee }: &Budget) -> Vec<String> {

@@ -12,12 +12,16 @@ use crate::money::{Heads, Msat, Quantity};
 use crate::name::AgentName;
 use crate::path::{AskId, CallRef, Path};
 use crate::refusal::{MESSAGE_BYTES_MAX, Refusal};
+use crate::repeats::REPEATS_MAX;
 use crate::report::{Nudge, Outcome, Undone};
 use crate::text::{Hash, TextRef};
 use crate::time::Millis;
 
 /// A hire whose report is due sooner than this is refused: there would be no time to work.
 const WORK_TIME_MIN: Millis = Millis(1_000);
+
+/// A task that this many contracts above a hire have is not given to the hire again.
+const SAME_TASK_ABOVE_MAX: u32 = 3;
 
 impl Contract {
     /// Processes a reply while the contract works: its calls in order, or the verdict if there are no calls.
@@ -146,7 +150,9 @@ impl Contract {
 
     pub(super) fn admit_tool(&mut self, call: ToolCall, origin: Origin, facts: &mut Vec<Fact>) {
         let (price, free) = (call.price, self.purse.available());
-        if let Some(why) = self.missing_power(&call) {
+        let times = self.repeats.of(&call);
+        let repeated = (times >= REPEATS_MAX).then(|| Refusal::Repeated { tool: call.tool.clone(), times });
+        if let Some(why) = self.missing_power(&call).or(repeated) {
             return self.refuse(why, origin, facts);
         }
         if price > free {
@@ -187,7 +193,10 @@ impl Contract {
 
     fn admit_wait(&mut self, on: &[Path], need: Need, until: Option<Millis>, call: CallRef, facts: &mut Vec<Fact>) {
         let own = |hire: &Path| hire.hirer().as_ref() == Some(&self.brief.path) && hire.ordinal() <= self.hires;
+        // A report that the model has not been shown ends such a wait at once.
+        let is_over = need == Need::Any && on.is_empty() && !self.owed.is_empty();
         let refusal = match on.iter().find(|hire| !own(hire)) {
+            _ if is_over => None,
             Some(unknown) => Some(Refusal::UnknownHire { hire: unknown.clone() }),
             None if on.is_empty() && self.live.is_empty() && self.queue.is_empty() => Some(Refusal::NothingToAwait),
             // Such a hire waits for a message that can't come while this contract waits for the hire.
@@ -202,7 +211,7 @@ impl Contract {
             named => named.iter().filter(|hire| unreported(hire)).map(Path::ordinal).collect(),
         };
         // One of the named hires has reported already, so a wait for any of them is over.
-        if need == Need::Any && live.len() < on.len() {
+        if is_over || need == Need::Any && live.len() < on.len() {
             live.clear();
         }
         live.sort_unstable();
@@ -367,6 +376,10 @@ impl Contract {
         let same = |link: &&Link| link.task_key == task_key && (ad_hoc || link.is_listed(agent));
         if let Some(link) = above().find(same) {
             return Err(Refusal::SameTask { agent: link.agent.clone() });
+        }
+        let times = above().filter(|link| link.task_key == task_key).map(|_| 1).sum();
+        if times >= SAME_TASK_ABOVE_MAX {
+            return Err(Refusal::PassedOn { times });
         }
         if fork || ad_hoc || hiring.recursive {
             return Ok(());

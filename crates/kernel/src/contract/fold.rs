@@ -20,6 +20,7 @@ use crate::input::{CALLS_MAX, Need};
 use crate::money::{Heads, Msat, Quantity};
 use crate::path::{AskId, CallRef};
 use crate::refusal::Refusal;
+use crate::repeats::{REPEATS_TOLD_MIN, Repeats};
 use crate::report::{Acceptance, Nudge, Outcome, Report};
 use crate::time::Millis;
 
@@ -110,6 +111,7 @@ impl Contract {
             free_at_hire: Msat::ZERO,
             learned: Learned::NOTHING,
             questions: Vec::new(),
+            repeats: Repeats::default(),
             waits: Vec::new(),
             placing: None,
             answered_approval: None,
@@ -140,6 +142,10 @@ impl Contract {
     pub(super) fn fold(&mut self, fact: &Fact) -> Law {
         law(!matches!(self.phase, Phase::Closed(_)), "a closed contract stays closed")?;
         self.check_lawful(fact)?;
+        // The agent is told beside the result that it repeats a call.
+        if self.repeats.note(fact).is_some_and(|times| times >= REPEATS_TOLD_MIN) {
+            self.view.add(NOTICE_BYTES_MAX);
+        }
         match fact {
             Fact::Opened(_) => return Err("a contract opens once"),
             Fact::Asked { id, ask, hold, origin } => self.fold_asked(*id, ask, *hold, *origin)?,

@@ -7,6 +7,7 @@ use crate::ask::{Ask, Origin, Request, Stimulus, Turn};
 use crate::fact::{Fact, Pause, Waking};
 use crate::path::{AskId, CallRef};
 use crate::refusal::Refusal;
+use crate::repeats::REPEATS_MAX;
 use crate::report::{Acceptance, Limit, Nudge, Outcome, Report, Undone};
 
 impl Contract {
@@ -83,6 +84,8 @@ impl Contract {
         law(fits, "an ask has an origin that allows it")?;
         let checked = !matches!(ask, Ask::Check(_)) || self.final_text.is_some();
         law(checked, "only a final text is checked")?;
+        let repeated = matches!(ask, Ask::Tool(call) if self.repeats.of(call) >= REPEATS_MAX);
+        law(!repeated, "a call that always has the same result is not made for ever")?;
         let has_waited = ask.brief().is_some_and(|brief| self.queue.contains_key(&brief.path.ordinal()));
         if has_waited { Ok(()) } else { self.check_on_behalf(origin) }
     }

@@ -1,12 +1,13 @@
 //! Replies that our own limit of tokens has cut: they are continued, and a text without its end is marked.
 
 use guildhall_kernel::{
-    Acceptance, Ask, Brief, CloseWhen, Cut, Fact, Limit, Outcome, OwnSize, Reply, ReplyParts, Stimulus,
+    Acceptance, Answer, Ask, Brief, CloseWhen, Cut, Fact, Limit, Outcome, OwnSize, Reply, ReplyParts, Stimulus,
+    TextKind,
 };
 
-use crate::draws::{draws, two_hires};
+use crate::draws::{RESULTS, draws, two_hires};
 use crate::hall::Hall;
-use crate::say::{known, message, root, tool, words};
+use crate::say::{known, message, root, text, tool, words};
 
 fn part(text: &str, why: Cut) -> Reply {
     Reply { cut: Some(why), ..words(text) }
@@ -57,9 +58,11 @@ fn what_comes_before_the_rest_of_a_reply_gets_a_turn_of_its_own() {
 
 #[test]
 fn what_comes_while_a_reply_waits_for_the_money_for_its_rest_gets_a_turn_of_its_own() {
-    let looks = |hall: &mut Hall| {
+    let mut results = RESULTS.into_iter().cycle();
+    let mut looks = |hall: &mut Hall| {
         hall.says("1.1", &[tool("look")]);
-        hall.tool_ends("1.1", "look", known(0));
+        let result = results.next().unwrap_or_default();
+        hall.tool("1.1", "look", Answer::Result(text(TextKind::Result, result)), known(0));
     };
     let (mut hall, mut turns) = (two_hires(), 0);
     while draws(&hall, "1.1").is_empty() {

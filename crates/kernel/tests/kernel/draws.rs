@@ -1,9 +1,9 @@
 //! Draws: a hire that can't pay its next turn asks its hirer for what is missing.
 
-use guildhall_kernel::{Answer, Ask, Brief, CloseWhen, Fact, Grant, Heads, Limit, Outcome, Stimulus};
+use guildhall_kernel::{Answer, Ask, Brief, CloseWhen, Fact, Grant, Heads, Limit, Outcome, Stimulus, TextKind};
 
 use crate::hall::{Delivery, Hall};
-use crate::say::{ask_hirer, hire, known, path, root, sat, tool, words};
+use crate::say::{ask_hirer, hire, known, path, root, sat, text, tool, words};
 
 pub(crate) fn hall(money: u64) -> Hall {
     let own = root("contractor", money + 2 + 4);
@@ -24,12 +24,18 @@ pub(crate) fn answers(hall: &Hall, at: &str) -> Vec<Answer> {
     answers.map(|(_, answer)| answer.clone()).filter(|answer| matches!(answer, Answer::Met | Answer::NotMet)).collect()
 }
 
+/// Results of the same size, in turn: a call that always has the same result would be refused.
+pub(crate) const RESULTS: [&str; 2] = ["look", "seen"];
+
 /// The hire works until it can't pay a full turn.
 pub(crate) fn runs_dry(hall: &mut Hall, at: &str) {
-    while hall.waits_for_model(at) && !hall.contract(at).is_closing() {
+    for result in RESULTS.into_iter().cycle() {
+        if !hall.waits_for_model(at) || hall.contract(at).is_closing() {
+            break;
+        }
         hall.says(at, &[tool("look")]);
         if !hall.contract(at).is_closing() {
-            hall.tool_ends(at, "look", known(0));
+            hall.tool(at, "look", Answer::Result(text(TextKind::Result, result)), known(0));
         }
     }
 }
@@ -255,9 +261,9 @@ fn hires_with_two_prices_and_a_free_one_draw_what_their_own_turns_cost() {
     let free = guildhall_kernel::Tariff { output: guildhall_kernel::Msat::ZERO, ..crate::say::TARIFF };
     let with = |name: &str, tariff| hire(name).with(|offer| offer.tariff = tariff);
     hall.says("1", &[with("c", free).with(|offer| offer.severance = sat(0)), hire("a"), with("b", dear)]);
-    for _ in 0..10 {
+    for result in RESULTS.into_iter().cycle().take(10) {
         hall.replies_for("1.1", crate::say::calling(&[tool("look")]), known(0));
-        hall.tool_ends("1.1", "look", known(0));
+        hall.tool("1.1", "look", Answer::Result(text(TextKind::Result, result)), known(0));
     }
     assert_eq!(draws(&hall, "1.1"), Vec::<String>::new(), "a free model needs no money");
     runs_dry(&mut hall, "1.2");

@@ -16,6 +16,7 @@ mod hires;
 mod money;
 mod nudges;
 mod refusals;
+mod repeats;
 mod row_order;
 mod say;
 mod shares;

@@ -117,11 +117,11 @@ fn nobody_confirms_a_text_about_which_nobody_asked() {
     let mut hall = Hall::open(root("contractor", 100));
     hall.skip_facts("1");
     hall.replies("1", confirms());
-    assert_snapshot!(hall.new_facts("1"), @r#"
+    assert_snapshot!(hall.new_facts("1"), @"
     answered #1 said nothing, cost 4sat
     nudged: empty
     asked #2 model, holds 10sat
-    "#);
+    ");
 }
 
 #[test]

@@ -155,6 +155,7 @@ pub(crate) fn tool(name: &str) -> Do {
         price: Msat::ZERO,
         effect: Effect::Pure,
         needs: PowerSet::default(),
+        for_hires: false,
     };
     Do(Call::Tool { call, approval: None })
 }

@@ -157,6 +157,7 @@ pub(crate) fn tool(price: u64) -> ToolCall {
         price: msat(price),
         effect: Effect::Pure,
         needs: powers(&["read"]),
+        for_hires: false,
     }
 }
 

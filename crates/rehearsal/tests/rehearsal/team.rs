@@ -67,6 +67,7 @@ pub(crate) fn team(hirer: &str, dialect: Dialect, workers: Vec<Worker>) -> Arc<g
     Arc::new(guildhall_agent::Team {
         dialect,
         mode: DelegationMode::Offered,
+        checks_of: BTreeMap::new(),
         listing: guildhall_agent::Listing::Open,
         workers: workers.into_iter().map(Arc::new).collect(),
         ad_hoc: None,

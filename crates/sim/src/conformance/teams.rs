@@ -37,6 +37,7 @@ pub(crate) fn team_of(own: &str, names: &[&str], dialect: Dialect, mode: Delegat
         models: Vec::new(),
         dialect,
         mode,
+        checks_of: std::collections::BTreeMap::new(),
         listing: Listing::Open,
         workers,
         ad_hoc: None,

@@ -1,5 +1,7 @@
 //! The reading of calls.
 
+use std::collections::BTreeMap;
+
 use guildhall_kernel::{
     AmountError, Call, Check, Effect, FRAME_TOKENS, FieldName, Inherit, Mode, NameError, Need, Offer, Unreadable,
     WrongField,
@@ -247,4 +249,23 @@ fn lists_and_boards_cost_nothing_and_can_be_called_again() {
         assert_eq!(call.needs, guildhall_kernel::PowerSet::default());
     }
     assert_eq!(read(offered(), "board", json!({"post": 5})), Call::Invalid(field("post", WrongField::NotText)));
+}
+
+#[test]
+fn a_hire_must_pass_the_checks_of_its_own_besides_those_of_all_hires() {
+    let sum = |max: &str| text(TextKind::Term, &format!(r#"{{"sum":{{"of":"price","max":"{max}"}}}}"#));
+    let (all, flights) = (sum("2000"), sum("900"));
+    let team = || Team {
+        checks: vec![(all.clone(), Msat::ZERO)],
+        checks_of: BTreeMap::from([(agent("Flight Agent"), vec![(flights.clone(), Msat::ZERO)])]),
+        ..offered()
+    };
+    let checks = |name: &str| {
+        let offer = delegate(team(), json!({"specialty": name, "task": "Find one."}));
+        (offer.checks.iter().map(|check| check.what).collect::<Vec<_>>(), offer.opening_bytes)
+    };
+    let (both, longer) = checks("Flight Agent");
+    let (one, shorter) = checks("food-agent");
+    assert_eq!((both, one), (vec![all.of, flights.of], vec![all.of]));
+    assert!(longer > shorter + 40, "the room for the second check is held: {longer}, {shorter}");
 }

@@ -11,8 +11,9 @@ use guildhall_agent::{
     Reported, STATUS_BYTES_MAX, Status, Task, Text, Usage, WaitReason, Watch, transcript,
 };
 use guildhall_kernel::{
-    Acceptance, Answer, Ask, AskId, AskKey, Brief, Cost, Fact, Heads, Input, Limit, Millis, Mode, Msat, Origin,
-    Outcome, Path, Report, Request, Sender, Stimulus, TextKind, Turn, Wording,
+    Acceptance, Answer, Ask, AskId, AskKey, Brief, Cost, Effect, Fact, Heads, Hiring, Input, Limit, Lineage, Link,
+    Millis, Mode, Msat, Origin, Outcome, Path, PowerSet, Report, Request, Sender, Standing, Stimulus, TextKind,
+    ToolCall, ToolName, Turn, Wording,
 };
 use serde_json::json;
 
@@ -329,4 +330,45 @@ fn checks_are_described_in_the_brief() {
     let texts = TextCache(BTreeMap::from([(task.of, task.says), (unknown.of, unknown.says)]));
     let shown = transcript(&[Fact::Opened(Arc::new(Brief { checks, ..brief() }))], &texts).unwrap();
     assert_eq!(shown, [user(&[TASK])], "a text that is not a check is left out");
+}
+
+#[test]
+fn a_hire_reads_which_members_of_its_team_are_above_it_and_their_names_have_room() {
+    let link = |name: &str, standing| Link { agent: agent(name), standing, task_key: brief().task_key };
+    let lineage = Lineage::default().with(link("boss", Standing::Listed)).with(link("cook", Standing::AdHoc));
+    let lineage = lineage.with(link("lead", Standing::Listed));
+    let team = [agent("lead"), agent("boss"), agent("cook")];
+    let hiring = |recursive| Some(Hiring { team: team.clone().into(), ad_hoc: false, recursive });
+    let opening = |hiring| {
+        let (task, lineage) = (text(TextKind::Task, TASK), lineage.clone());
+        let path = Path::root(1).hire(1).hire(1).hire(1);
+        let opened = Fact::Opened(Arc::new(Brief { lineage, hiring, path, ..brief() }));
+        let messages = transcript(&[opened], &TextCache(BTreeMap::from([(task.of, task.says)]))).unwrap();
+        let [Message::User(parts)] = &messages[..] else { panic!("{messages:?}") };
+        let [Part::Words(words)] = &parts[..] else { panic!("{parts:?}") };
+        words.clone()
+    };
+    assert_eq!(
+        opening(hiring(false)),
+        format!("lead needs:\n\n{TASK}\n\nThey wait for you and can't be hired: boss, lead.")
+    );
+    assert_eq!(opening(hiring(true)), format!("lead needs:\n\n{TASK}"));
+    assert_eq!(opening(None), format!("lead needs:\n\n{TASK}"));
+}
+
+#[test]
+fn the_third_equal_result_of_a_call_is_shown_with_a_note() {
+    let (arguments, result) = (text(TextKind::Arguments, "{}"), text(TextKind::Result, "empty"));
+    let tool = ToolName::parse("search").unwrap();
+    let (price, needs) = (Msat::ZERO, PowerSet::default());
+    let call = ToolCall { tool, arguments: arguments.of, price, effect: Effect::Pure, needs, for_hires: false };
+    let facts = |times: u32| {
+        let each = |at| [asked(at, Ask::Tool(call.clone()), Origin::Outside), answered(at, Answer::Result(result.of))];
+        (2..2 + times).flat_map(each).collect::<Vec<_>>()
+    };
+    assert_eq!(last_words(facts(2), &[&result]), "empty");
+    assert_eq!(
+        last_words(facts(3), &[&result]),
+        "empty\n\n[You made this call 3 times and got the same result. Use it, or do something else.]"
+    );
 }

@@ -155,6 +155,7 @@ fn call(runtime: &AgentRuntime, name: &str, arguments: &Value, board: &[Post]) -
         price: Msat::ZERO,
         effect: Effect::Pure,
         needs: PowerSet::default(),
+        for_hires: false,
     };
     let around = ToolContext { facts: &[], board, waits: &BTreeMap::new(), texts: &TextCache(BTreeMap::new()) };
     let mut called = Box::pin(runtime.call(&key, &call, &text.says, around));

@@ -94,6 +94,7 @@ fn listed(facts: &[Fact], waits: &BTreeMap<Path, WaitsFor>) -> String {
         price: Msat::ZERO,
         effect: Effect::Pure,
         needs: PowerSet::default(),
+        for_hires: false,
     };
     let key = AskKey { contract: Path::root(1), ask: AskId(9) };
     let around = ToolContext { facts, board: &[], waits, texts: &TextCache(BTreeMap::new()) };

@@ -101,3 +101,33 @@ fn a_command_gives_a_warning_and_is_not_run() {
         )
     );
 }
+
+/// Compares the checks of single agents, and the problems of a file, with the expected texts.
+#[track_caller]
+fn check_of(accept_of: &str, expect: &[&str]) {
+    let taken = read(&format!("name: a\ndescription: d\ndelegation:\n  team: [b, c]\n  accept_of:\n{accept_of}"));
+    let all = taken.agent.iter().filter_map(|agent| agent.delegation.as_ref()).flat_map(|how| &how.accept_of);
+    let checks = all.flat_map(|of| of.checks.iter().map(|check| format!("{}: {}", of.agent.name, check.to_text())));
+    let problems = taken.problems.iter().map(ToString::to_string);
+    assert_eq!(checks.chain(problems).collect::<Vec<_>>(), expect, "{accept_of}");
+}
+
+#[test]
+fn checks_of_single_agents_are_read_and_wrong_ones_are_refused_with_their_line() {
+    check_of(
+        "    b: {sum: {of: x.price, max: 900}}\n    c:\n      receipts: yes\n      files: [out.md]",
+        &[r#"b: {"sum":{"of":"x.price","max":"900"}}"#, r#"c: "receipts""#, r#"c: {"files":["out.md"]}"#],
+    );
+    check_of(
+        "    d: {receipts: yes}\n    b: {sum: {of: x}}\n    c: 7",
+        &[
+            "x.md:7: error: delegation.accept_of.d: d is not on the team, so nobody is checked",
+            "x.md:8: error: delegation.accept_of.b.sum: it needs both `of` and `max`",
+            "x.md:9: error: delegation.accept_of.c: it must be a map with one or more of the keys schema, sum, receipts and files",
+        ],
+    );
+    check_of(
+        "    - b",
+        &["x.md:7: error: delegation.accept_of: it must be a map from the name of an agent to its checks"],
+    );
+}

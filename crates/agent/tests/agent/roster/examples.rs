@@ -112,20 +112,17 @@ fn the_travel_filter_passes_its_caps_down_and_refuses_reports_over_them() {
         let roster = loaded(team);
         let filter = get(&roster, "financial-agent").delegation.as_ref().unwrap();
         assert!(filter.terms.contains(&"Flights: at most $900 in total.".to_owned()), "{team}");
+        let of_flights = filter.accept_of.iter().filter(|of| of.agent.name.as_str() == "flight-agent");
+        let checks: Vec<_> = filter.accept.iter().chain(of_flights.flat_map(|of| &of.checks)).collect();
         let failures = |words: &str| {
             let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };
-            let checks = &filter.accept;
             checks.iter().filter_map(|check| perform(check, &report).err()).collect::<Vec<_>>().join("\n")
         };
         let booked = |price: &str| {
             format!("The best.\n```json\n{{\"options\": [{{\"name\": \"LAX - Rome\", \"price_usd\": {price}}}]}}\n```")
         };
         assert_eq!(failures(&booked("850")), "");
-        assert!(
-            failures(&booked("2150.50")).contains("is 150.50 over the cap of 2000"),
-            "{}",
-            failures(&booked("2150.50"))
-        );
+        assert!(failures(&booked("1900")).contains("is 1000 over the cap of 900"), "{}", failures(&booked("1900")));
         assert!(failures(&booked("\"$850\"")).contains("options[0].price_usd: expected a number"), "{team}");
         assert!(failures("A flight for $850.").contains("no structured output"), "{team}");
     }
@@ -138,11 +135,13 @@ fn the_example_blocks_in_instructions_pass_the_hirer_s_checks() {
         ("scheduling-agent", &["financial-agent"][..]),
         ("financial-agent", &["flight-agent", "experiences-agent", "food-agent"]),
     ] {
-        let checks = &get(&roster, hirer).delegation.as_ref().unwrap().accept;
+        let how = get(&roster, hirer).delegation.as_ref().unwrap();
         for hire in hires {
+            let of_hire = how.accept_of.iter().filter(|of| of.agent.name.as_str() == *hire);
+            let checks = how.accept.iter().chain(of_hire.flat_map(|of| &of.checks));
             let words = &get(&roster, hire).instructions;
             let report = Report { words, receipts: &BTreeSet::new(), exists: &|_| false };
-            let results: Vec<_> = checks.iter().map(|check| perform(check, &report)).collect();
+            let results: Vec<_> = checks.map(|check| perform(check, &report)).collect();
             assert_eq!(results, [Ok(()), Ok(())], "{hirer} hires {hire}");
         }
     }

@@ -31,10 +31,10 @@ fn agents_are_at_their_shortest_distance_and_once() {
     assert_snapshot!(drawn("top", &agents), @r"
     5 agents across 4 levels
     top: Does top.
-      left: Does left.
+      left (+ right): Does left.
         deep: Does deep.
           leaf: Does leaf.
-      right: Does right.
+      right (+ deep): Does right.
 
     not hired by any of these agents:
       lone: Does lone.
@@ -51,7 +51,7 @@ fn an_agent_that_may_hire_any_agent_has_all_agents_below() {
     3 agents across 2 levels
     a: Does a.
       b: Does b.
-      c: Does c.
+      c (+ every other agent): Does c.
     ");
 }
 
@@ -85,7 +85,7 @@ fn cycles_of_recursive_agents_are_not_a_problem() {
     assert_snapshot!(drawn("a", &agents), @r"
     2 agents across 2 levels
     a: Does a.
-      b: Does b.
+      b (+ a, b): Does b.
     ");
 }
 

@@ -195,6 +195,7 @@ fn team(ad_hoc: bool) -> Team {
         models: Vec::new(),
         dialect: Dialect::DelegateTask,
         mode: DelegationMode::Offered,
+        checks_of: BTreeMap::new(),
         listing: guildhall_agent::Listing::Open,
         workers: vec![worker("ada")],
         ad_hoc: ad_hoc.then(|| worker("specialist")),

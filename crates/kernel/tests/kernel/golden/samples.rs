@@ -74,6 +74,7 @@ fn tool_call() -> ToolCall {
         price: sat(2),
         effect: Effect::Pure,
         needs: powers().usable,
+        for_hires: false,
     }
 }
 
@@ -332,6 +333,8 @@ pub(super) fn refusals() -> Samples<Fact> {
             Refusal::UnknownAgent { agent: agent("poet"), team: vec![coder.clone(), reader.clone()] },
         "cycle": Refusal::Cycle { .. } => Refusal::Cycle { way: vec![coder.clone(), reader, coder.clone()] },
         "same task": Refusal::SameTask { .. } => Refusal::SameTask { agent: coder },
+        "passed on": Refusal::PassedOn { .. } => Refusal::PassedOn { times: 3 },
+        "repeated": Refusal::Repeated { .. } => Refusal::Repeated { tool: tool("read_file"), times: 7 },
         "too deep": Refusal::TooDeep { .. } => Refusal::TooDeep { asked: 3, left: 2 },
         "no heads": Refusal::NoHeads { .. } => Refusal::NoHeads { asked: Heads(3), free: Heads(2) },
         "money": Refusal::Money { .. } => Refusal::Money { asked: sat(7), free: sat(6), minimum: sat(8) },
