@@ -2,6 +2,7 @@
 //! With `-v`, also a line per ask and per answer.
 
 mod figures;
+mod hire_line;
 mod name;
 mod words;
 
@@ -19,9 +20,11 @@ use crate::amount::{Money, sats, sum};
 use crate::bill::charges;
 use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
-use crate::screen::{self, Level, cut, width};
+use crate::screen::{self, Level};
 
 use self::figures::Tally;
+use self::hire_line::HiredTasks;
+pub(crate) use self::hire_line::Line;
 pub(crate) use self::name::{name, name_of};
 pub(crate) use self::words::{HowEnded, ending};
 
@@ -51,7 +54,7 @@ pub(crate) struct Live {
     /// What earlier roots of the conversation have cost.
     earlier: Charges,
     /// The lines about the newest fact, each with its contract.
-    lines: Vec<(Path, String)>,
+    lines: Vec<(Path, Line)>,
 }
 
 /// What is known of a contract.
@@ -67,6 +70,8 @@ struct Known {
     team: usize,
     /// The agents that its newest reply has hired so far.
     selected: Vec<AgentName>,
+    /// The tasks of the hires of its newest reply.
+    hired: HiredTasks,
     /// The hires it waits for that no line has named yet.
     awaits: Vec<String>,
     /// How many reports it has received since it last asked its model.
@@ -140,7 +145,7 @@ impl Live {
     }
 
     /// Returns the lines about one fact, each with its contract.
-    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<(Path, String)> {
+    pub(crate) async fn lines(&mut self, stored: &Stored) -> Vec<(Path, Line)> {
         self.put_into_words(stored).await;
         std::mem::take(&mut self.lines)
     }
@@ -161,7 +166,7 @@ impl Live {
         }
         if let Some(warning) = self.usage_warnings.note(stored) {
             let warning = tame(&format!("warning: {warning}"), 4 * SHOWN_CHARS_MAX);
-            self.lines.push((contract.clone(), format!("{WARN}{warning}{WARN:#}")));
+            self.lines.push((contract.clone(), Line::Text(format!("{WARN}{warning}{WARN:#}"))));
         }
         self.of(contract).parts.note(&stored.fact);
         self.show_selection(contract, &stored.fact);
@@ -230,9 +235,7 @@ impl Live {
         *self.of(&hire) = Known { name, ..Known::default() };
         self.tally.queued.insert(hire.clone());
         let task = self.whole_text(&offer.task).await;
-        let line = "waits for money";
-        let excerpt = self.excerpt(&hire, line, &task);
-        self.line(&hire, DIM, &format!("{line}{excerpt}"));
+        self.hire_line(&hire, "waits for money".to_owned(), &task);
     }
 
     async fn opened(&mut self, contract: &Path, brief: &Brief, at: Millis) {
@@ -264,19 +267,7 @@ impl Live {
         let (fee, payee) = (brief.fee, brief.payee.as_deref().cloned());
         *self.of(contract) = Known { name, fee, payee, team, is_list: list.is_some(), ..Known::default() };
         let line = format!("{agent}{how} with {}", sats(brief.grant.money));
-        let excerpt = self.excerpt(contract, &line, &task);
-        self.line(contract, DIM, &format!("{line}{excerpt}"));
-    }
-
-    /// Returns as much of a task as fits into the rest of the row.
-    fn excerpt(&self, contract: &Path, line: &str, task: &str) -> String {
-        let task = tame(task.trim(), SHOWN_CHARS_MAX);
-        let Some(columns) = (self.columns)() else { return format!(": {task}") };
-        let taken = width(&self.who(contract)) + 1 + width(line) + 2;
-        match columns.saturating_sub(taken) {
-            room @ TASK_COLUMNS_MIN.. => format!(": {}", cut(&task, room)),
-            _ => String::new(),
-        }
+        self.hire_line(contract, line, &task);
     }
 
     fn waits(&mut self, contract: &Path, awaited: &[String]) {
@@ -357,6 +348,7 @@ impl Live {
     /// Describes a contract's request to its model.
     fn asks_model(&mut self, contract: &Path) -> String {
         let known = self.of(contract);
+        known.hired.end();
         match (std::mem::take(&mut known.reports), known.is_list) {
             (_, true) => "works through its list".to_owned(),
             (0, false) => "asks the model".to_owned(),
@@ -420,7 +412,8 @@ impl Live {
             let rest = if is_root && said.calls > 0 { screen::unprinted(&reply) } else { &reply };
             if let (true, Some(columns)) = (rest.len() < reply.len(), (self.columns)()) {
                 // The conversation has printed the beginning while the reply arrived.
-                self.lines.push((contract.clone(), format!("\n{}\n", markdown::render(rest, columns))));
+                let text = format!("\n{}\n", markdown::render(rest, columns));
+                self.lines.push((contract.clone(), Line::Text(text)));
             } else {
                 let words = markdown::plain(&reply);
                 self.line(contract, DIM, &format!("says: {}", tame(words.trim(), SHOWN_CHARS_MAX)));
@@ -465,7 +458,8 @@ impl Live {
         self.tally.at_work.remove(contract);
         self.tally.charges.used = sum(self.tally.charges.used, report.fee);
         let (reserved, estimated) = (report.reserved, report.estimated);
-        let Known { began, fee, payee, .. } = self.of(contract);
+        let Known { began, fee, payee, hired, .. } = self.of(contract);
+        *hired = HiredTasks::default();
         let (began, fee) = (*began, words::fee(report.fee, *fee, payee.as_ref()));
         let how = HowEnded::of(report, self.out_of_tokens(contract));
         let style = how.style();
@@ -476,7 +470,7 @@ impl Live {
             Level::Quiet | Level::Normal => String::new(),
         };
         let line = format!("{} {style}{how}{style:#}{DIM}: {spent}{fee}, {took}{change}{DIM:#}", self.who(contract));
-        self.lines.push((contract.clone(), line));
+        self.lines.push((contract.clone(), Line::Text(line)));
     }
 
     /// Returns the token limit that ended a contract, if a token limit did. Hires are ended by their hirer instead.
@@ -509,7 +503,8 @@ impl Live {
     }
 
     fn line(&mut self, contract: &Path, style: Style, what: &str) {
-        self.lines.push((contract.clone(), format!("{} {style}{what}{style:#}", self.who(contract))));
+        let text = format!("{} {style}{what}{style:#}", self.who(contract));
+        self.lines.push((contract.clone(), Line::Text(text)));
     }
 
     fn who(&self, contract: &Path) -> String {

@@ -80,22 +80,19 @@ impl Screen {
         if self.rows.is_empty() {
             return;
         }
-        let up = match self.rows.len() {
-            1 => String::new(),
-            rows => format!("\u{1b}[{}A", rows - 1),
-        };
-        write!(io::stderr(), "\r{up}\u{1b}[J").ok();
+        write!(io::stderr(), "\r\u{1b}[{}A\u{1b}[J", self.rows.len()).ok();
         self.rows.clear();
     }
 
-    /// Draws rows below the lines and leaves the cursor at their end.
+    /// Draws rows below the lines and leaves the cursor below them: if the process is killed, whatever is printed next begins on a
+    /// row of its own.
     fn draw(&mut self, rows: Vec<String>) {
         if rows == self.rows {
             return;
         }
         self.erase();
         let mut stderr = anstream::stderr().lock();
-        write!(stderr, "{}", rows.join("\r\n")).and_then(|()| stderr.flush()).ok();
+        write!(stderr, "{}\r\n", rows.join("\r\n")).and_then(|()| stderr.flush()).ok();
         self.rows = rows;
     }
 

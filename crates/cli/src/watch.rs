@@ -22,7 +22,7 @@ use crate::bill::{BillJson, Extent, Sheet};
 use crate::commands::out_json;
 use crate::exit::{self, Exit, Failure, Interrupted};
 use crate::failed;
-use crate::live::{Live, ending};
+use crate::live::{Line, Live, ending};
 use crate::print::{NotWritten, WARN, out_answer, out_reply, rule, say, say_in, tame, warn};
 use crate::quote;
 use crate::screen::{self, Level, stderr_columns, stdout_columns};
@@ -158,7 +158,7 @@ struct Work {
     /// The first error of writing to stdout. The work continues after such an error.
     write_error: Option<NotWritten>,
     /// The lines about facts whose neighbours are still to come.
-    unprinted: Vec<String>,
+    unprinted: Vec<Line>,
 }
 
 impl Work {
@@ -281,18 +281,23 @@ impl Work {
         let shown = self.talk.is_some() && self.args.output.output == Output::Text && is_for_person(stored, &root);
         let new = self.live.lines(stored).await.into_iter().map(|(_, line)| line);
         match &mut self.progress {
-            Progress::Live if self.talk.is_none() => self.unprinted.extend(new),
-            Progress::Live if !shown && !is_own => new.for_each(|line| say(&line)),
-            Progress::Later(lines) => lines.extend(new),
-            Progress::Live | Progress::Never => {}
+            Progress::Live if self.talk.is_some() => {
+                new.filter(|_| !shown && !is_own).for_each(|line| say(&self.live.finish(line)));
+            }
+            Progress::Live | Progress::Later(_) => self.unprinted.extend(new),
+            Progress::Never => {}
         }
         Ok(())
     }
 
     /// Prints the lines about the facts that arrived together.
     fn print_lines(&mut self) {
-        if !self.unprinted.is_empty() {
-            say(&std::mem::take(&mut self.unprinted).join("\n"));
+        let unprinted = std::mem::take(&mut self.unprinted);
+        let lines: Vec<String> = unprinted.into_iter().map(|line| self.live.finish(line)).collect();
+        match &mut self.progress {
+            Progress::Live if !lines.is_empty() => say(&lines.join("\n")),
+            Progress::Later(later) => later.extend(lines),
+            Progress::Live | Progress::Never => {}
         }
     }
 

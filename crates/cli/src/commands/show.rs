@@ -81,8 +81,8 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             // Each fact updates the names of the contracts, also facts whose lines are not printed.
             for fact in all.iter().filter(|_| args.facts) {
                 let lines = live.lines(fact).await;
-                for (_, line) in lines.iter().filter(|(contract, _)| shown.includes(contract)) {
-                    out_wrapped(line)?;
+                for (_, line) in lines.into_iter().filter(|(contract, _)| shown.includes(contract)) {
+                    out_wrapped(&live.finish(line))?;
                 }
             }
             text(&view, &shown, (&granted, &payments), &unreadable, sheet.as_ref())?;

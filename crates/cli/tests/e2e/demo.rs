@@ -8,6 +8,7 @@ use serde_json::json;
 use toml::Table;
 
 use crate::house::{Ended, House, Running, Wire, says};
+use crate::terminal::{Terminal, seen};
 
 /// A house whose provider must get no request.
 fn house() -> House {
@@ -66,4 +67,31 @@ fn a_demo_that_is_killed_half_way_gives_the_same_answer_and_the_same_bill() {
     assert!(whole.is_some() && whole == resumed, "{}", ended.stdout);
     assert_eq!((names(house.home()), names(house.project())), before);
     assert_eq!(house.requests().len(), 0, "the provider got a request");
+}
+
+#[test]
+fn in_a_narrow_terminal_hire_lines_differ_and_a_dead_status_line_is_glued_to_nothing() {
+    let house = house();
+    let terminal = Terminal::sized(80, 40);
+    let mut command = house.command(&["demo", "crash"]);
+    command.env("TMPDIR", house.project());
+    let ended = Running::start_in(&terminal, command).end().expect(0);
+    let seen = seen(&ended.stderr, 80);
+    let (first_run, rest) = seen.split_once("2. the same work").unwrap();
+    // The end of each line, without the name and the money. The tasks of the two readers are equal.
+    let ends =
+        first_run.lines().filter_map(|line| line.split_once(" sat: ").filter(|(who, _)| who.contains(" hired ")));
+    let ends: Vec<&str> = ends.filter(|(who, _)| !who.contains("-reader ")).map(|(_, task)| task).collect();
+    assert_eq!(ends.len(), 7, "{seen}");
+    for (at, end) in ends.iter().enumerate() {
+        let begins: String = end.chars().take(8).collect();
+        let same = ends[..at].iter().filter(|other| other.starts_with(&begins)).count();
+        assert_eq!(same, 0, "{end:?} in {ends:#?}");
+    }
+    let killed = rest.lines().find(|line| line.contains("was killed with SIGKILL")).unwrap();
+    assert!(killed.starts_with("process "), "{killed}");
+    // Whatever remains of a status line has a row of its own.
+    for line in seen.lines().filter(|line| line.contains(" · ")) {
+        assert!(line.ends_with("(play)") && line.contains("held "), "{line}");
+    }
 }
