@@ -36,6 +36,13 @@ pub(crate) enum Level {
     Verbose,
 }
 
+/// The status line below the line that a person is typing. It has a lock of its own: the line editor reads it while the screen
+/// waits for the editor.
+static BELOW: Mutex<String> = Mutex::new(String::new());
+
+/// Makes the line editor redraw its rows: up and down again, after which it prints them.
+const REDRAW: &str = "\u{1b}[A\n";
+
 static SCREEN: Mutex<Screen> = Mutex::new(Screen::new());
 
 fn screen() -> MutexGuard<'static, Screen> {
@@ -179,6 +186,42 @@ pub(crate) fn draw(status: &dyn Fn(usize) -> String) {
     }
     rows.push(cut_row(&status(columns), columns));
     screen.draw(rows);
+}
+
+/// Draws a status line alone: in a conversation without a terminal for its input, replies are printed as a whole.
+pub(crate) fn draw_status(status: &dyn Fn(usize) -> String) {
+    let columns = below_columns();
+    screen().draw(vec![cut_row(&status(columns), columns)]);
+}
+
+/// Shows a status line below the line that a person is typing.
+pub(crate) fn draw_below(status: String) {
+    let mut below = BELOW.lock().unwrap_or_else(PoisonError::into_inner);
+    if *below == status {
+        return;
+    }
+    *below = status;
+    drop(below);
+    if let Some(printer) = &mut screen().printer {
+        // If the terminal is gone, there is nothing to draw.
+        printer.print(REDRAW.to_owned()).ok();
+    }
+}
+
+/// Returns the status line below the line that a person is typing.
+pub(crate) fn below() -> String {
+    BELOW.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Returns the width of that status line. The last column stays free.
+pub(crate) fn below_columns() -> usize {
+    stderr_columns().unwrap_or(COLUMNS).saturating_sub(1).max(1)
+}
+
+/// Removes what is below the line that was typed. The cursor is this many rows below the first row to remove.
+pub(crate) fn clear_below(rows: usize) {
+    let up = if rows > 0 { format!("\u{1b}[{rows}A") } else { String::new() };
+    write!(io::stdout(), "{up}\r\u{1b}[J").and_then(|()| io::stdout().flush()).ok();
 }
 
 /// Removes the drawn rows.

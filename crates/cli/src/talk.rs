@@ -1,6 +1,8 @@
 //! A conversation at this terminal: what the person types, who speaks next, and which replies of the agent are for the person.
 //! A pipe is read line by line, and the next line only after the agent has replied. A terminal is read at any time.
 
+mod below;
+
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 use std::thread;
@@ -10,15 +12,19 @@ use guildhall::kernel::{Answer, Fact, NextSpeaker, Path as ContractPath, ReplyPa
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
-use rustyline::{Config, DefaultEditor, Editor};
+use rustyline::history::FileHistory;
+use rustyline::{ColorMode, Config, Editor};
 use tokio::sync::mpsc;
 
+use self::below::StatusRow;
 use crate::commands::run::TASK_BYTES_MAX;
 use crate::exit::Failure;
 use crate::nearest::nearest;
 use crate::print::{WARN, prompt, say_in, tame};
 use crate::screen;
 use crate::switch::{Permissions, Switch};
+
+type LineEditor = Editor<StatusRow, FileHistory>;
 
 /// How many lines may be typed ahead.
 const LINES_MAX: usize = 1024;
@@ -106,7 +112,7 @@ impl Typed {
 /// The input, line by line.
 pub(crate) struct Lines {
     from: mpsc::Receiver<Typed>,
-    terminal: bool,
+    pub(crate) terminal: bool,
     /// The settings of the terminal before line editing.
     before: Option<Termios>,
 }
@@ -140,8 +146,10 @@ impl Lines {
     fn edit(history: &Path) -> io::Result<Lines> {
         let before = tcgetattr(io::stdin())?;
         let config = Config::builder().max_history_size(HISTORY_LINES_MAX).map_err(io::Error::other)?;
-        let config = config.history_ignore_space(true).build();
-        let mut editor: DefaultEditor = Editor::with_config(config).map_err(io::Error::other)?;
+        // The status line is drawn where the editor would put colours. It has none itself.
+        let config = config.history_ignore_space(true).color_mode(ColorMode::Forced).build();
+        let mut editor: LineEditor = Editor::with_config(config).map_err(io::Error::other)?;
+        editor.set_helper(Some(StatusRow));
         let printer = editor.create_external_printer().map_err(io::Error::other)?;
         screen::set_printer(Some(Box::new(printer)));
         let history = history.to_owned();
@@ -157,6 +165,11 @@ impl Lines {
             }
         })?;
         Ok(Lines { from, terminal: true, before: Some(before) })
+    }
+
+    /// Whether a person edits the lines in a terminal. The status line is then below the line that is typed.
+    pub(crate) fn are_edited(&self) -> bool {
+        self.before.is_some()
     }
 
     /// Returns the next line that is not empty.
@@ -191,9 +204,16 @@ fn spawn(read: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Reads an edited line that is not empty. `None` if the process could not interrupt itself.
-fn edited(editor: &mut DefaultEditor, history: &Path) -> Option<Typed> {
+fn edited(editor: &mut LineEditor, history: &Path) -> Option<Typed> {
     loop {
-        match editor.readline(PROMPT) {
+        let read = editor.readline(PROMPT);
+        // Only a whole line removes the status line below it. After Ctrl-C, the cursor is below that, too.
+        match &read {
+            Ok(_) => {}
+            Err(ReadlineError::Interrupted) => screen::clear_below(1),
+            Err(_) => screen::clear_below(0),
+        }
+        match read {
             Ok(line) if line.trim().is_empty() => {}
             Ok(line) if line.len() as u64 > TASK_BYTES_MAX => return Some(Typed::TooLong),
             Ok(line) => {
@@ -380,6 +400,15 @@ impl Talk {
     /// Whether the agent waits for the person.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.speaker, NextSpeaker::Owner { .. }) && self.unread.is_none()
+    }
+
+    /// Whether the agent or a hire is at work.
+    pub(crate) fn is_at_work(&self) -> bool {
+        match self.speaker {
+            NextSpeaker::Agent | NextSpeaker::AgentWithoutMoney { .. } => true,
+            NextSpeaker::Owner { hires } => hires > 0 || self.unread.is_some(),
+            NextSpeaker::Nobody => false,
+        }
     }
 
     /// Returns the next input, as soon as the agent can receive it.

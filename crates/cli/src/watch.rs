@@ -43,6 +43,9 @@ const LEAVE_TIME_MAX: Duration = Duration::from_millis(500);
 /// How often the status line is drawn again.
 const DRAW: Duration = Duration::from_millis(100);
 
+/// How often the status line below the line that a person is typing is drawn again, at most: the line is drawn with it.
+const DRAW_BELOW: Duration = Duration::from_millis(500);
+
 /// When the lines about the work are printed.
 enum Progress {
     /// As the facts arrive.
@@ -59,6 +62,7 @@ struct StatusLine;
 impl Drop for StatusLine {
     fn drop(&mut self) {
         screen::clear();
+        screen::draw_below(String::new());
     }
 }
 
@@ -84,6 +88,7 @@ impl Watch {
             talk: None,
             interrupted,
             write_error: None,
+            drawn_at: Instant::now(),
             unprinted: Vec::new(),
         };
         Ok(Watch { work, signals })
@@ -157,6 +162,8 @@ struct Work {
     interrupted: Interrupted,
     /// The first error of writing to stdout. The work continues after such an error.
     write_error: Option<NotWritten>,
+    /// When the status line below the typed line was last drawn.
+    drawn_at: Instant,
     /// The lines about facts whose neighbours are still to come.
     unprinted: Vec<Line>,
 }
@@ -184,9 +191,7 @@ impl Work {
                     self.running.end(Ending::WrapUp).await?;
                     self.interrupted = Interrupted::Yes;
                 }
-                _ = ticks.tick(), if status.is_some() && self.live.has_begun() => {
-                    screen::draw(&|columns| self.live.status(columns));
-                }
+                _ = ticks.tick(), if status.is_some() && self.live.has_begun() => self.draw_status(),
                 fact = facts.next() => {
                     let fact = fact?;
                     self.print_fact(&fact).await?;
@@ -232,9 +237,26 @@ impl Work {
         self.write_error.map_or(Ok(exit), |why| Err(failure(why)))
     }
 
-    /// Whether there is a status line at the bottom. In a conversation, the bottom line is for typing.
+    /// Whether there is a status line at the bottom. Lines that a terminal echoes itself have no room for it.
     fn has_status_line(&self) -> bool {
-        !matches!(self.progress, Progress::Never) && self.talk.is_none() && screen::can_draw()
+        let is_echoed = self.talk.as_ref().is_some_and(|talk| talk.lines.terminal && !talk.lines.are_edited());
+        !matches!(self.progress, Progress::Never) && !is_echoed && screen::can_draw()
+    }
+
+    /// Draws the status line. In a conversation there is one while the agent or a hire is at work.
+    fn draw_status(&mut self) {
+        let status = |columns| self.live.status(columns);
+        match &self.talk {
+            None => screen::draw(&status),
+            Some(talk) if !talk.lines.are_edited() && talk.is_at_work() => screen::draw_status(&status),
+            Some(talk) if !talk.lines.are_edited() => screen::clear(),
+            Some(talk) if !talk.is_at_work() => screen::draw_below(String::new()),
+            Some(_) if self.drawn_at.elapsed() < DRAW_BELOW => {}
+            Some(_) => {
+                screen::draw_below(status(screen::below_columns()));
+                self.drawn_at = Instant::now();
+            }
+        }
     }
 
     /// Whether the lines are replayed after the work: a rehearsal ends too fast to read along, and a person must be there.

@@ -137,3 +137,45 @@ fn a_reply_that_is_sent_back_says_so_where_a_part_of_it_was_shown() {
     assert_has(&shown, &["Here is my plan.\n", "The whole report.\n"]);
     assert_lacks(&shown, &["The tester will do it."]);
 }
+
+#[test]
+fn a_conversation_has_the_status_line_below_the_typed_line_while_the_agent_works() {
+    let house = House::new(Wire::Anthropic, &json!([{"then": stalls()}]));
+    let terminal = Terminal::sized(120, 24);
+    let running = Running::start_wholly_in(&terminal, house.command(&CHAT));
+    running.showed("> ");
+    terminal.type_in("When?\r");
+    running.showed("1 call in flight");
+    terminal.type_in("half a li");
+    running.showed_then("half a li", "1 call in flight");
+    // The typed line is whole, and the status is one row below it.
+    wait_for("the status below the line", || {
+        let rows = seen(&running.stderr_so_far(), 120);
+        let rows: Vec<&str> = rows.lines().collect();
+        let typed = rows.iter().rposition(|row| row.trim_end() == "> half a li")?;
+        rows.get(typed + 1).filter(|row| row.contains("1 agent at work")).map(|_| ())
+    });
+    terminal.type_in("\u{3}");
+    running.showed_then("Ctrl-C again stops at once", "> ");
+    terminal.type_in("\u{3}");
+    let shown = seen(&running.end().expect(130).stderr, 120);
+    assert_has(&shown, &["> When?", "> half a li", "guildhall resume "]);
+    assert_lacks(&shown, &["in flight", " · "]);
+}
+
+#[test]
+fn a_conversation_whose_input_is_a_pipe_has_the_status_line_too() {
+    let mut slow = says("On Tuesday.");
+    slow["reply"]["pace"] = json!({"headers_ms": 1500});
+    let house = House::new(Wire::Anthropic, &json!([{"then": slow}]));
+    let terminal = Terminal::sized(100, 24);
+    let mut command = house.command(&CHAT);
+    let file = house.project().join("lines");
+    std::fs::write(&file, "When?\n").unwrap();
+    command.stdin(std::fs::File::open(&file).unwrap());
+    let running = Running::start_with_stdin(&terminal, command);
+    running.showed(" · 1 call · ");
+    let ended = running.end().expect(0);
+    assert_eq!(ended.stdout, "On Tuesday.\n");
+    assert_lacks(&seen(&ended.stderr, 100), &[" · "]);
+}

@@ -329,7 +329,13 @@ impl Running {
 
     /// Starts a command in a terminal. Only its stdout is a pipe.
     pub(crate) fn start_in(terminal: &Terminal, mut command: Command) -> Running {
-        command.stdin(terminal.inner()).stdout(Stdio::piped()).stderr(terminal.inner());
+        command.stdin(terminal.inner());
+        Running::start_with_stdin(terminal, command)
+    }
+
+    /// Starts a command that has its own stdin in a terminal. Its stdout is a pipe.
+    pub(crate) fn start_with_stdin(terminal: &Terminal, mut command: Command) -> Running {
+        command.stdout(Stdio::piped()).stderr(terminal.inner());
         let mut child = command.spawn().unwrap_or_else(|why| panic!("{command:?}: {why}"));
         let stdout = Stream::of(child.stdout.take().expect("stdout is a pipe"));
         // Close the command's handles of the terminal, so that its output ends with the program.
@@ -385,6 +391,11 @@ impl Running {
     /// Waits for this text on stdout.
     pub(crate) fn printed(&self, words: &str) {
         self.stdout.wait(words, |text| text.contains(words).then_some(()));
+    }
+
+    /// What is on stderr so far.
+    pub(crate) fn stderr_so_far(&self) -> String {
+        self.stderr.wait("", |text| Some(text.to_owned()))
     }
 
     /// What is on stdout so far.
