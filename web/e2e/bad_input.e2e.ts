@@ -41,9 +41,17 @@ function watchFreezes(page: Page): Promise<void> {
   });
 }
 
+/** How long this machine needs just now to write and read the tree of a session once: the floor for a limit of time. */
+const copyMs = (page: Page): Promise<number> =>
+  page.evaluate(() => {
+    const begin = performance.now();
+    JSON.parse(JSON.stringify(window.hall.tree));
+    return performance.now() - begin;
+  });
+
 const longestFreeze = (page: Page): Promise<number> => page.evaluate(() => (window as unknown as { freeze: { longest: number } }).freeze.longest);
 
-test('ten thousand contracts can be scrolled, scrubbed and chosen without a freeze above three seconds', async () => {
+test('ten thousand contracts can be scrolled, scrubbed and chosen, and the longest freeze is a small multiple of a copy of the tree', async () => {
   const script = new Script('crowd').fund().request('boss', 'Do everything.');
   for (let lead = 1; lead <= 100; lead += 1) {
     script.hire(`1.${lead}`, `lead-${lead}`, `part ${lead}`);
@@ -57,7 +65,7 @@ test('ten thousand contracts can be scrolled, scrubbed and chosen without a free
   const { page } = opened;
   await watchFreezes(page);
   await page.evaluate((hash) => void (location.hash = hash), link);
-  await until(page, hasContracts, 10_001, 60_000);
+  await until(page, hasContracts, 10_001);
   await page.locator('[id="row-1.2"]').waitFor();
   expect(await page.locator('.legend').textContent()).toMatch(/failed/);
   const tree = page.locator('[role=tree]');
@@ -79,7 +87,9 @@ test('ten thousand contracts can be scrolled, scrubbed and chosen without a free
   await until(page, () => window.hall.cursor === '4998.2', null);
   await page.locator('.live').click();
   await until(page, hasContracts, 10_001);
-  expect(await longestFreeze(page)).toBeLessThan(3000);
+  // About 10 times on an idle machine.
+  const floor = Math.max(await copyMs(page), await copyMs(page), await copyMs(page));
+  expect(await longestFreeze(page)).toBeLessThan(60 * floor);
   await close(opened);
 });
 

@@ -107,6 +107,7 @@ export interface Faults {
 export async function open(browser: Browser, origin: string, path = '/', options: BrowserContextOptions = {}): Promise<{ page: Page; faults: Faults }> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(STEP_MS_MAX);
   const faults: Faults = { list: [] };
   page.on('pageerror', (error) => faults.list.push(`exception: ${error.message}`));
   page.on('console', (message) => {
@@ -126,8 +127,11 @@ export async function open(browser: Browser, origin: string, path = '/', options
   return { page, faults };
 }
 
+/** How long a step may take. Even the slowest takes a tenth of it on an idle machine. */
+const STEP_MS_MAX = 150_000;
+
 /** Waits until the page says so, and returns what it says. Not `waitForFunction`, which needs `eval`: the page's policy forbids it. */
-export async function until<A, T>(page: Page, what: (argument: A) => T, argument: A, ms = 60_000): Promise<NonNullable<T>> {
+export async function until<A, T>(page: Page, what: (argument: A) => T, argument: A, ms = STEP_MS_MAX): Promise<NonNullable<T>> {
   const end = Date.now() + ms;
   for (;;) {
     const value = await page.evaluate(what as never, argument);
@@ -180,14 +184,20 @@ export async function clientOf(page: Page, origin: string): Promise<Client> {
 }
 
 /** A session of the live demo with play money. With a task, the team is at work. It works for about 40 s. */
-export async function makeSession(origin: string, task: string | null = 'Why is the payment API failing?'): Promise<Client> {
-  const headers = { 'content-type': 'application/json' };
-  const reply = await fetch(`${origin}/api/sessions`, { method: 'POST', headers, body: JSON.stringify({ team: 'demo', amount_sats: 500 }) });
+export function makeSession(origin: string, task: string | null = 'Why is the payment API failing?'): Promise<Client> {
+  return askTeam(origin, 'demo', task);
+}
+
+/** A session of a team with play money. With a task, the team is at work. A team whose model somebody pays for needs the operator. */
+export async function askTeam(origin: string, team: string, task: string | null, operator?: string): Promise<Client> {
+  const headers = { 'content-type': 'application/json', ...(operator === undefined ? {} : { authorization: `Bearer ${operator}` }) };
+  const reply = await fetch(`${origin}/api/sessions`, { method: 'POST', headers, body: JSON.stringify({ team, amount_sats: 500 }) });
   if (!reply.ok) throw new Error(`${reply.status} ${await reply.text()}`);
   const made = (await reply.json()) as { session: string; owner_token: string; invoice: { invoice: string } };
   const client = new Client(origin, made.session, made.owner_token);
-  await client.post('settle', { invoice: made.invoice.invoice });
-  if (task !== null) await client.post('requests', { task, budget_sats: 400 });
+  const payer = operator === undefined ? client : new Client(origin, made.session, operator);
+  await payer.post('settle', { invoice: made.invoice.invoice });
+  if (task !== null) await payer.post('requests', { task, budget_sats: 400 });
   return client;
 }
 

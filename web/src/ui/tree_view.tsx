@@ -1,6 +1,6 @@
 // The tree of contracts as text: the same truth as the scene, by keyboard and for screen readers. Only the rows in view are
 // in the page, so that 10,000 contracts scroll.
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { AgentView } from './model';
 import { LookBadge, Sign, ZoneGlyph } from './icons';
 import { Parts, useSize } from './parts';
@@ -53,8 +53,9 @@ export function TreeView({ agents, latest, selected, onSelect, onChoose }: Props
     if (wanted.current !== null && reveal()) wanted.current = null;
   });
 
-  // A figure that was chosen in the scene is shown here too, even in a folded part.
-  useEffect(() => {
+  // A figure that was chosen in the scene is shown here too, even in a folded part. Not `useEffect`, which may run after the next
+  // key and take the place of the row that this key has chosen.
+  useLayoutEffect(() => {
     if (selected === null) return;
     setFocused(selected);
     setFolds((before) => openAbove(forest, before, selected));
