@@ -407,6 +407,9 @@ impl Work {
                     for line in sheet.lines(extent(), stderr_columns()).iter().chain(&quotes) {
                         say(line);
                     }
+                    if let Some(cost) = self.live.cost_of_all_roots() {
+                        say(&cost);
+                    }
                 }
                 for text in &ended.unreadable {
                     say_in(WARN, &format!("can't be read: {}", tame(&text.to_string(), 1000)));

@@ -32,6 +32,11 @@ impl Live {
         self.earlier.and(self.tally.charges)
     }
 
+    /// Describes the cost of a conversation that had several roots. The bill is that of the newest one.
+    pub(crate) fn cost_of_all_roots(&self) -> Option<String> {
+        (self.earlier.total() > Msat::ZERO).then(|| format!("the whole conversation: {}", self.cost()))
+    }
+
     /// Returns the status line, in at most this many columns.
     pub(crate) fn status(&self, columns: usize) -> String {
         let Tally { since, at_work, charges: spent, budget, .. } = &self.tally;

@@ -64,7 +64,11 @@ fn model_goes_on_with_another_model_the_conversation_and_the_money_that_is_left(
     assert_eq!((grants[0], Some(grants[1])), (5_000_000, first["change"].as_u64()), "{first}");
     assert!(grants[1] < grants[0]);
     // The cost is that of both roots.
-    assert_has(&ended.stderr, &[" of 5000 sat so far"]);
+    let spent: u64 = facts(&house, "last", "closed").iter().map(|(_, report)| report["spent"].as_u64().unwrap()).sum();
+    let cost = ended.stderr.lines().find_map(|line| line.strip_prefix("the whole conversation: used ")).unwrap();
+    let sats: f64 = cost.split(' ').next().unwrap().parse().unwrap();
+    assert!((sats * 1000.0 - f64::from(u32::try_from(spent).unwrap())).abs() < 0.5, "{cost}: {spent}");
+    assert_has(cost, &[" of 5000 sat so far"]);
     house.guildhall(&["verify", "last"]).expect(0);
 }
 
@@ -95,7 +99,7 @@ fn clear_before_the_first_message_drops_the_conversation_that_would_go_on() {
 #[test]
 fn a_conversation_that_ends_after_clear_costs_nothing_more_and_is_saved() {
     let house = talker();
-    let ended = chat(&house, "When?\n/clear\n/exit\n").expect(0);
+    let ended = chat(&house, "When?\n/clear\n/exit\n").expect(0).says("the agent starts anew");
     assert_has(&ended.stderr, &["is saved. To read it, run: guildhall show "]);
     assert_eq!((ended.stdout.as_str(), house.requests().len()), ("On Tuesday.\n", 1));
     let json = Running::start(house.command(&[&CHAT[..], &["--output", "json"]].concat()), "When?\n/clear\n").end();
