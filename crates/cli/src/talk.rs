@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use guildhall::kernel::{Answer, Fact, NextSpeaker, Path as ContractPath, ReplyParts, Sender, Stored, TextRef};
+use guildhall::kernel::{Answer, Fact, NextSpeaker, Nudge, Path as ContractPath, ReplyParts, Sender, Stored, TextRef};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
@@ -318,7 +318,9 @@ impl Talk {
 
     /// Takes a fact of the root. Returns the earlier reply if this fact shows that it is for the person.
     pub(crate) fn take(&mut self, fact: &Fact) -> Option<Shown> {
-        let before = self.reply.take().filter(|_| !matches!(fact, Fact::Nudged(_)));
+        // The agent may still say that this text is all it had to say, so the person sees it at once.
+        let is_kept = !matches!(fact, Fact::Nudged(Nudge::Required | Nudge::FixReport | Nudge::Empty));
+        let before = self.reply.take().filter(|_| is_kept);
         self.parts.note(fact);
         // A part of a reply is shown with the rest.
         let reply = final_reply(fact).filter(|_| !self.parts.are_continued());

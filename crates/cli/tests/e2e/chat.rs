@@ -165,3 +165,23 @@ fn a_conversation_whose_hires_hold_all_money_says_so_and_replies_after_a_top_up(
     running.printed("Here it is.");
     running.kill();
 }
+
+#[test]
+fn a_text_that_names_a_member_is_shown_at_once_and_stands_whatever_follows() {
+    let text = "My team has one member, Ada.";
+    for (second, expect) in
+        [("DONE", format!("{text}\nThat is all.\n")), ("Ada counts.", format!("{text}\nAda counts.\nThat is all.\n"))]
+    {
+        let rules = json!([
+            nth("lead", 1, &says(text)),
+            {"when": {"agent": "You are lead.", "last_user": "answer only DONE"}, "then": says(second)},
+            {"then": says("That is all.")},
+        ]);
+        let house = team(&rules);
+        let lines = "Who is on your team?\nThank you.\n";
+        let command = house.command(&["chat", "--yes", "--budget", "5000sat", "--team", "crew", "--agent", "lead"]);
+        let ended = Running::start(command, lines).end().expect(0);
+        assert_eq!(ended.stdout, expect);
+        assert_eq!(house.requests().len(), 3, "a person who says thank you costs no question");
+    }
+}
