@@ -244,7 +244,7 @@ export interface Report {
   readonly output: TextRef | null;
   readonly accepted: boolean;
   readonly cut: boolean;
-  readonly undone: 'required_hire' | 'promised_hire' | 'named_hire' | 'no_hire' | null;
+  readonly undone: 'required_hire' | 'promised_hire' | 'unclear' | 'no_hire' | null;
   readonly spent: Msat;
   readonly change: Msat;
   readonly fee: Msat;

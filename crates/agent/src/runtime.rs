@@ -155,6 +155,7 @@ impl AgentRuntime {
             meter.follow(delta);
             watch(delta);
         };
+        let shown = watch;
         let held_back = HeldBack::of_reply_after(history.facts);
         let watch: Watch<'_> = &|delta| held_back.pass(delta, watch);
         let mut prompt = self.prompt(key.clone(), request, history, status)?;
@@ -186,9 +187,14 @@ impl AgentRuntime {
                 let mut read = self.read(&reply, usage, context, &mut texts);
                 read.implausible = implausible;
                 let is_whole_text = reply.calls.is_empty() && read.cut.is_none();
-                if is_whole_text && is_asked_back(history.facts) && words_of(&reply).is_some_and(is_done) {
-                    (read.confirms, read.words, read.output) = (true, None, None);
-                } else if is_whole_text && request.turn == Turn::Next {
+                // Who has nothing to add confirms the text, too.
+                read.confirms = is_whole_text && is_asked_back(history.facts) && words_of(&reply).is_none_or(is_done);
+                if read.confirms {
+                    (read.words, read.output) = (None, None);
+                } else {
+                    held_back.release(shown);
+                }
+                if is_whole_text && !read.confirms && request.turn == Turn::Next {
                     read.verdict = self.judge(&reply, before.as_deref(), history, &mut texts)?;
                 }
                 let tokens = usage.map_or(request.tokens, |usage| usage.input);

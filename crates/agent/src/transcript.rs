@@ -14,7 +14,7 @@ use guildhall_kernel::{
 use serde_json::{Value, json};
 
 use crate::checks::{self, Check};
-use crate::hiring::{Conduct, example, is_message, members_above};
+use crate::hiring::{CallsSoFar, example, is_message, members_above};
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
 use crate::prompt_data::{Heard, HeardReport};
 use crate::text::{TextError, Texts};
@@ -132,7 +132,9 @@ struct TranscriptBuilder {
     unanswered: BTreeSet<CallRef>,
     brief: Option<Arc<Brief>>,
     /// What the agent did since it was last told something.
-    conduct: Conduct,
+    so_far: CallsSoFar,
+    /// The same before the newest fact, if that is a message.
+    before_message: Option<CallsSoFar>,
     repeats: Repeats,
     /// How often the newest result came in a row, if the agent is told.
     repeated: Option<u32>,
@@ -204,10 +206,7 @@ impl TranscriptBuilder {
     fn add(&mut self, fact: &Fact, texts: &dyn Texts) -> Result<(), TextError> {
         self.parts.note(fact);
         self.repeated = self.repeats.note(fact).filter(|times| *times >= REPEATS_TOLD_MIN);
-        if is_message(fact) {
-            self.conduct = Conduct::default();
-        }
-        self.conduct.note(fact);
+        self.note_calls(fact);
         match fact {
             Fact::Opened(brief) => {
                 self.brief = Some(Arc::clone(brief));
@@ -434,15 +433,32 @@ impl TranscriptBuilder {
 
     /// Returns what the question about the newest reply is about.
     fn not_made(&self) -> NotMade<'_> {
-        let hiring = self.brief.as_ref().and_then(|brief| brief.hiring.as_ref());
-        match (hiring, self.conduct.has_hired()) {
+        let may_hire = self.brief.as_ref().filter(|brief| brief.grant.depth > 0);
+        let hiring = may_hire.and_then(|brief| brief.hiring.as_ref());
+        match (hiring, self.so_far.has_hired()) {
             (Some(_), false) => NotMade::AnyHire,
             (Some(hiring), true) => {
                 let words = self.reply.as_ref().and_then(|reply| reply.words.as_deref()).unwrap_or_default();
-                self.conduct.not_hired(hiring.team.iter(), words).map_or(NotMade::Call, NotMade::Hire)
+                let above = self.brief.iter().flat_map(|brief| brief.lineage.upward().map(|link| &link.agent));
+                let not_offered: Vec<_> = above.chain(self.brief.iter().map(|brief| &brief.agent)).collect();
+                let names = hiring.team.iter().filter(|name| !not_offered.contains(name));
+                self.so_far.not_hired(names, words).map_or(NotMade::Call, NotMade::Hire)
             }
             (None, _) => NotMade::Call,
         }
+    }
+
+    /// Notes what the agent calls since it was last told something. The answer to its own question is no new task.
+    fn note_calls(&mut self, fact: &Fact) {
+        if is_message(fact) {
+            self.before_message = Some(std::mem::take(&mut self.so_far));
+            return;
+        }
+        let before = self.before_message.take();
+        if let (Some(before), Fact::Answered { answer: Answer::Text(_), .. }) = (before, fact) {
+            self.so_far = before;
+        }
+        self.so_far.note(fact);
     }
 
     /// Asks for the rest of the newest reply, if it was cut and is continued.

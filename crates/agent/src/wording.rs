@@ -38,7 +38,7 @@ pub(crate) fn report(brief: &Brief, report: &Report, name: Option<&str>, task: O
         Acceptance::NotAccepted => " not-accepted",
     };
     let undone = match report.undone {
-        None | Some(Undone::NamedHire) => "",
+        None | Some(Undone::Unclear) => "",
         Some(Undone::RequiredHire | Undone::NoHire) => " hired-nobody",
         Some(Undone::PromisedHire) => " promised-hire-not-made",
     };
@@ -180,7 +180,7 @@ pub(crate) fn members_above(names: &[&AgentName]) -> String {
         return String::new();
     }
     let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-    format!("\n\nThey wait for you and can't be hired: {}.", names.join(", "))
+    format!("\n\nThese members of your team work above you and can't be hired: {}.", names.join(", "))
 }
 
 /// The longest part of a root's task that is shown to its hires, in bytes.

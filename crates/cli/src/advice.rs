@@ -46,7 +46,7 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
                 if ended.undone == 1 { "1 task was".to_owned() } else { format!("{} tasks were", ended.undone) };
             say_in(WARN, &format!("{tasks} not done. To see what each agent did, run: guildhall show {id}"));
         }
-        Outcome::Done if Lack::of(&ended.report).is_some() => {
+        Outcome::Done if Lack::of(&ended.report).is_some_and(Lack::is_partial) => {
             say_in(WARN, &format!("{what}. To see what each agent did, run: guildhall show {id}"));
         }
         Outcome::Done => {

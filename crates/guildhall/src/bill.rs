@@ -141,7 +141,7 @@ impl Lack {
             (Acceptance::Accepted, Some(Undone::RequiredHire)) => Some(Lack::Hire),
             (Acceptance::Accepted, Some(Undone::PromisedHire)) => Some(Lack::PromisedHire),
             (Acceptance::Accepted, Some(Undone::NoHire)) => Some(Lack::NoHire),
-            (Acceptance::Accepted, Some(Undone::NamedHire) | None) => None,
+            (Acceptance::Accepted, Some(Undone::Unclear) | None) => None,
         }
     }
 

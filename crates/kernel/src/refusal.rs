@@ -50,11 +50,13 @@ pub enum Refusal {
         times: u32,
     },
     /// The same call had the same result too often.
-    #[error("{tool} gave the same result {times} times for this call: use what you have, or do something else")]
+    #[error(
+        "you have made this call of {tool} {times} times, and nothing has changed: use its result, or do something else"
+    )]
     Repeated {
         /// The tool.
         tool: ToolName,
-        /// How often the result came in a row.
+        /// How often the call was made without a change.
         times: u32,
     },
     /// The tree would become too deep.

@@ -17,10 +17,10 @@ pub const REPEATS_MAX: u32 = 7;
 /// Follows the facts of one contract and counts its equal calls with equal results. A message, a report, and a call that may
 /// change something start the count anew, and so does a shorter transcript: the agent no longer sees the earlier results.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Repeats(
+pub struct Repeats {
     /// Boxed, because most contracts call no tools.
-    Option<Box<Calls>>,
-);
+    calls: Option<Box<Calls>>,
+}
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Calls {
@@ -39,7 +39,7 @@ impl Repeats {
             Fact::Asked { ask: Ask::Tool(call), .. } if call.for_hires => None,
             Fact::Asked { id, ask: Ask::Tool(call), .. } => {
                 match call.effect {
-                    Effect::Pure => drop(self.0.get_or_insert_default().open.insert(*id, key(call))),
+                    Effect::Pure => drop(self.calls.get_or_insert_default().open.insert(*id, key(call))),
                     Effect::Idempotent | Effect::Reconcilable | Effect::Once => self.clear(),
                 }
                 None
@@ -65,20 +65,23 @@ impl Repeats {
         }
     }
 
-    /// Returns how often the newest result of this call came in a row. A call that may change something never counts.
+    /// Returns how often this call was made since something may have changed: its equal results in a row, and the equal calls
+    /// without a result. A call that may change something never counts.
     pub fn of(&self, call: &ToolCall) -> u32 {
         let counts = call.effect == Effect::Pure && !call.for_hires;
-        let calls = self.0.as_ref().filter(|_| counts);
-        calls.and_then(|calls| calls.results.get(&key(call))).map_or(0, |(_, times)| *times)
+        let Some(calls) = self.calls.as_ref().filter(|_| counts) else { return 0 };
+        let key = key(call);
+        let open = calls.open.values().filter(|open| **open == key).map(|_| 1).sum::<u32>();
+        calls.results.get(&key).map_or(0, |(_, times)| *times).saturating_add(open)
     }
 
     /// Forgets all results, and the calls without an answer: their results may be from before the change.
     fn clear(&mut self) {
-        self.0 = None;
+        self.calls = None;
     }
 
     fn answered(&mut self, id: AskId, answer: &Answer) -> Option<u32> {
-        let calls = self.0.as_mut()?;
+        let calls = self.calls.as_mut()?;
         let key = calls.open.remove(&id)?;
         let Some(result) = answer.text() else {
             calls.results.remove(&key);

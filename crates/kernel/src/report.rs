@@ -17,7 +17,7 @@ pub struct Report {
     pub output: Option<TextRef>,
     /// Whether the hirer can rely on the report. Only an accepted report pays the fee.
     pub acceptance: Acceptance,
-    /// What the final text leaves undone although the agent was told about it.
+    /// What the final text leaves undone: a required hire, or a promise that the agent has repeated when it was asked about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<Undone>,
     /// The reports of the contract's hires that none of its requests included.
@@ -143,8 +143,9 @@ pub enum Undone {
     RequiredHire,
     /// The text promises a hire or a call that was not made.
     PromisedHire,
-    /// The text names a member of the team that was not hired. The name may be an ordinary word, so no report is marked for it.
-    NamedHire,
+    /// The text names a member of the team that was not hired by a name that may be an ordinary word, or the agent can't hire
+    /// and the text writes a call. The agent is asked, but no report is marked for it.
+    Unclear,
     /// The agent has a team of its own, and the text is short and came without a call.
     NoHire,
 }
@@ -154,7 +155,7 @@ impl Undone {
     pub fn nudge(self) -> Nudge {
         match self {
             Undone::RequiredHire => Nudge::Required,
-            Undone::PromisedHire | Undone::NamedHire | Undone::NoHire => Nudge::ConfirmReport,
+            Undone::PromisedHire | Undone::Unclear | Undone::NoHire => Nudge::ConfirmReport,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Answers: each ask has one answer of the right kind, which is charged at its cost and never above its hold.
 
 use guildhall_kernel::{
-    Answer, AskId, CallRef, Cause, Cost, LAST_OUTPUT_TOKENS, Matter, NOTICE_BYTES_MAX, Origin, Outcome, Path, Report,
-    Said, Stimulus,
+    Answer, AskId, CallRef, Cause, CloseWhen, Cost, LAST_OUTPUT_TOKENS, Matter, NOTICE_BYTES_MAX, Origin, Outcome,
+    Path, Report, Said, Stimulus, Undone,
 };
 
 use crate::batch::Duty;
@@ -289,14 +289,28 @@ fn replied(contract: &mut Contract, id: AskId, said: &Said, found: &mut Found<'_
         // The next request says that the reply was cut.
         shown(contract, NOTICE_BYTES_MAX);
     }
-    check_confirmation(contract, said, found);
-    if said.words.is_some() || said.confirms {
-        contract.undone = said.undone.filter(|_| !said.confirms);
+    if said.confirms {
+        contract.undone = None;
+    } else if said.words.is_some() {
+        contract.undone = said.undone.filter(|undone| is_marked(contract, *undone));
+        contract.output = said.output;
     }
+    check_confirmation(contract, said, found);
     contract.said = Some(*said);
     contract.is_nudged = false;
     contract.round.clear();
     contract.calls.begin(id, said.calls);
+}
+
+/// Returns whether a report with this text says that this is undone. A promise counts only in the reply to the question about
+/// it, and not in a conversation, whose owner has read every text.
+fn is_marked(contract: &Contract, undone: Undone) -> bool {
+    let is_answer = contract.to_confirm.is_some() && contract.brief.close_when == CloseWhen::FinalText;
+    match undone {
+        Undone::RequiredHire => true,
+        Undone::PromisedHire | Undone::NoHire => is_answer,
+        Undone::Unclear => false,
+    }
 }
 
 /// A reply can stand for the text before it only if the agent was asked about that text, and has said and called nothing since.

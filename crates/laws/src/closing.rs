@@ -1,8 +1,6 @@
 //! How a contract ends: for a true reason, without open asks, and with a report that adds up.
 
-use guildhall_kernel::{
-    Acceptance, CloseWhen, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, Limit, Nudge, Outcome, Report, Undone, Wording,
-};
+use guildhall_kernel::{Acceptance, LAST_OUTPUT_TOKENS, LAST_TOKENS_MIN, Limit, Outcome, Report, Wording};
 
 use crate::batch::Duty;
 use crate::checker::Step;
@@ -74,9 +72,16 @@ fn check_text(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let done = report.outcome == Outcome::Done;
     match report.text {
         Wording::Final(text) => {
-            let newest = contract.said.is_some_and(|said| said.reply == text || said.output == Some(text));
+            let newest =
+                contract.said.is_some_and(|said| !said.confirms && (said.reply == text || said.output == Some(text)));
             let said = newest || contract.draft.words == Some(text);
             found.demand(said, Law::Reports, format_args!("the final text is not the agent's newest text"));
+            let output = contract.output;
+            found.demand(
+                report.output == output,
+                Law::Reports,
+                format_args!("has the output {:?}, but its text has {output:?}", report.output),
+            );
             let calls = contract.said.map_or(0, |said| said.calls);
             found.demand(
                 !done || calls == 0,
@@ -160,7 +165,7 @@ fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {
     let (unheard, owed) = (&report.unheard, &contract.owed);
     found.demand(unheard == owed, Law::Reports, format_args!("lists {unheard:?} as unheard, but {owed:?} are owed"));
     let due = match report.text {
-        Wording::Final(_) => contract.undone.filter(|undone| is_marked(contract, *undone)),
+        Wording::Final(_) => contract.undone,
         Wording::Assembled(_) => None,
     };
     found.demand(
@@ -168,17 +173,6 @@ fn check_lists(contract: &Contract, report: &Report, found: &mut Found<'_>) {
         Law::Reports,
         format_args!("says that {:?} is undone, not {due:?}", report.undone),
     );
-}
-
-/// Returns whether a report says that this is undone. A promise is marked only if the agent has answered the question about it,
-/// and not in a conversation, whose owner has read every text.
-fn is_marked(contract: &Contract, undone: Undone) -> bool {
-    let was_asked = contract.nudged.contains(&Nudge::ConfirmReport) && contract.to_confirm.is_none();
-    match undone {
-        Undone::RequiredHire => true,
-        Undone::PromisedHire | Undone::NoHire => was_asked && contract.brief.close_when == CloseWhen::FinalText,
-        Undone::NamedHire => false,
-    }
 }
 
 fn check_figures(contract: &Contract, report: &Report, found: &mut Found<'_>) {

@@ -112,8 +112,10 @@ pub(crate) struct Contract {
     pub(crate) nudged: Vec<Nudge>,
     /// The text about which the agent was asked whether it is its report, until the agent says or calls something else.
     pub(crate) to_confirm: Option<TextRef>,
-    /// What the newest text leaves undone, as the agent layer judged it.
+    /// What a report with the newest text says is undone.
     pub(crate) undone: Option<Undone>,
+    /// The structured output of the newest text.
+    pub(crate) output: Option<TextRef>,
     /// Whether the agent was given a nudge since its newest reply.
     pub(crate) is_nudged: bool,
     pub(crate) compacted: u32,
@@ -161,6 +163,7 @@ impl Contract {
             nudged: Vec::new(),
             to_confirm: None,
             undone: None,
+            output: None,
             is_nudged: false,
             compacted: 0,
             phase: Phase::Working,

@@ -40,11 +40,11 @@ impl Repeats {
             return self.restart();
         }
         let what = (call.tool.clone(), call.arguments.hash);
-        let times = self.streaks.get(&what).map_or(0, |streak| streak.times);
+        let times = self.times(&what);
         found.demand(
             times < TIMES_MAX,
             Law::Refusals,
-            format_args!("calls {} again after {times} equal results", call.tool),
+            format_args!("calls {} again after {times} equal calls", call.tool),
         );
         self.open.insert(id, what);
     }
@@ -64,8 +64,15 @@ impl Repeats {
         streak.times >= TOLD_FROM
     }
 
-    /// Whether a call of this tool has had its result this often in a row.
+    /// Whether a call of this tool was made this often without a change. The facts don't tell the arguments of a refused call.
     pub(crate) fn has_repeated(&self, tool: &ToolName, times: u32) -> bool {
-        times >= TIMES_MAX && self.streaks.iter().any(|((name, _), streak)| name == tool && streak.times == times)
+        let mut all = self.streaks.keys().chain(self.open.values());
+        times >= TIMES_MAX && all.any(|what| what.0 == *tool && self.times(what) == times)
+    }
+
+    fn times(&self, what: &(ToolName, Hash)) -> u32 {
+        let open =
+            (0..).zip(self.open.values().filter(|open| *open == what)).last().map_or(0, |(before, _)| before + 1);
+        self.streaks.get(what).map_or(0, |streak| streak.times) + open
     }
 }

@@ -24,8 +24,11 @@ pub(crate) fn heard(step: &mut Step<'_, '_>, from: &Sender, stimulus: &Stimulus)
     if let Stimulus::Message(text) | Stimulus::Question(text) = stimulus {
         shown(contract, u64::from(text.bytes));
     }
-    if matches!(stimulus, Stimulus::Message(_)) {
-        // Each message is a new task, about whose report the agent may be asked again.
+    let is_question =
+        |asked: &Asked| matches!((&asked.kind, &asked.state), (Kind::Question { .. }, State::Open { .. }));
+    let has_question = contract.asks.iter().any(is_question);
+    if matches!(stimulus, Stimulus::Message(_)) && !has_question {
+        // Each message is a new task, about whose report the agent may be asked again. The answer to a question is none.
         contract.nudged.retain(|nudge| *nudge != Nudge::ConfirmReport);
     }
     if matches!(stimulus, Stimulus::Message(_) | Stimulus::Question(_)) {

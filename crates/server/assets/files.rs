@@ -10,6 +10,6 @@
     File { name: "assets/licences.txt", hash: "c902c2d570035144", gzip: include_bytes!("licences.txt.gz"), plain: OnceLock::new() },
     File { name: "assets/scene.css", hash: "98a2cd34aed85838", gzip: include_bytes!("scene.css.gz"), plain: OnceLock::new() },
     File { name: "assets/scene.js", hash: "9fd137b16a65ed30", gzip: include_bytes!("scene.js.gz"), plain: OnceLock::new() },
-    File { name: "assets/session_page.js", hash: "9a85382e341a925d", gzip: include_bytes!("session_page.js.gz"), plain: OnceLock::new() },
+    File { name: "assets/session_page.js", hash: "28e99de865e66699", gzip: include_bytes!("session_page.js.gz"), plain: OnceLock::new() },
     File { name: "index.html", hash: "c84784d8cd3a3111", gzip: include_bytes!("index.html.gz"), plain: OnceLock::new() },
 ]

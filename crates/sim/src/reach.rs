@@ -365,7 +365,7 @@ fn undone_name(undone: Undone) -> &'static str {
     match undone {
         Undone::RequiredHire => "undone required hire",
         Undone::PromisedHire => "undone promised hire",
-        Undone::NamedHire => "undone named hire",
+        Undone::Unclear => "undone unclear",
         Undone::NoHire => "undone no hire",
     }
 }

@@ -118,7 +118,7 @@ impl Script {
     }
 
     fn verdict(&mut self, chance: &mut Chance, contract: &Contract, request: &Request, now: Millis) -> Verdict {
-        let all = [Undone::RequiredHire, Undone::PromisedHire, Undone::NamedHire, Undone::NoHire];
+        let all = [Undone::RequiredHire, Undone::PromisedHire, Undone::Unclear, Undone::NoHire];
         let undone = chance.one_in(6).then(|| chance.pick(&all));
         let hires = if chance.one_in(8) { 1 + chance.below(2) } else { 0 };
         let then_hire = (0..hires).map(|_| self.offer(chance, contract, now)).collect();

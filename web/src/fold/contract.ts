@@ -258,7 +258,7 @@ function lackOf(report: Report): Lack | null {
     case 'promised_hire':
     case 'no_hire':
       return report.undone;
-    case 'named_hire':
+    case 'unclear':
     case null:
       return null;
   }

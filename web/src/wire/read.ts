@@ -120,7 +120,7 @@ function report(value: unknown): Report {
     output: optional(of['output'], text),
     accepted: oneOf(of['acceptance'], 'accepted', 'not_accepted') === 'accepted',
     cut: of['cut'] === true,
-    undone: optional(of['undone'], (what) => oneOf(what, 'required_hire', 'promised_hire', 'named_hire', 'no_hire')),
+    undone: optional(of['undone'], (what) => oneOf(what, 'required_hire', 'promised_hire', 'unclear', 'no_hire')),
     spent: number(of['spent']),
     change: number(of['change']),
     fee: number(of['fee']),

@@ -1,22 +1,22 @@
 //! Finds final texts that promise a hire or a call that was not made, and reads the answer to the question about such a text.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use guildhall_kernel::{
     AgentName, Answer, Ask, AskId, Brief, CloseWhen, Context, Fact, Heads, Nudge, Report, Stimulus, Undone,
 };
 
 use super::choose::{mentions_name, words_of};
-use super::{Listing, Team};
+use super::{Listing, Team, members_above};
 use crate::model::{Delta, ToolSpec, Watch};
 
 /// A text without a call that is shorter than this is no report of an agent with a team of its own until the agent says so.
 const SHORT_TEXT_BYTES: usize = 400;
 
-/// What an agent did that bears on a promise.
+/// What an agent called and hired since it was last told something.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Conduct {
+pub(crate) struct CallsSoFar {
     /// The agents that it tried to hire, whether or not they were admitted.
     tried: BTreeSet<AgentName>,
     /// The hires that were admitted or wait for money.
@@ -27,19 +27,21 @@ pub(crate) struct Conduct {
     was_asked: bool,
 }
 
-impl Conduct {
-    pub(crate) fn of(facts: &[Fact]) -> Conduct {
-        let mut conduct = Conduct::default();
+impl CallsSoFar {
+    pub(crate) fn of(facts: &[Fact]) -> CallsSoFar {
+        let mut so_far = CallsSoFar::default();
         for fact in facts {
-            conduct.note(fact);
+            so_far.note(fact);
         }
-        conduct
+        so_far
     }
 
     /// Returns what an agent did since the newest words it was told: its task, or a message.
-    fn since_told(facts: &[Fact]) -> Conduct {
-        let told = facts.iter().rposition(is_message);
-        Conduct::of(&facts[told.unwrap_or(0)..])
+    fn since_told(facts: &[Fact]) -> CallsSoFar {
+        // The answer to the agent's own question is no new task.
+        let is_answer = |at: usize| matches!(facts.get(at + 1), Some(Fact::Answered { answer: Answer::Text(_), .. }));
+        let told = (0..facts.len()).rfind(|at| is_message(&facts[*at]) && !is_answer(*at));
+        CallsSoFar::of(&facts[told.unwrap_or(0)..])
     }
 
     pub(crate) fn note(&mut self, fact: &Fact) {
@@ -125,35 +127,38 @@ impl FinalText<'_> {
     /// Returns what the text leaves undone: a call that is written as text, or a hire. After a hire, and for an agent that can't
     /// hire, less counts.
     pub(super) fn undone(&self, team: Option<&Team>) -> Option<Undone> {
-        let conduct = Conduct::since_told(self.facts);
+        let so_far = CallsSoFar::since_told(self.facts);
+        let team = team.filter(|_| self.may_hire());
         if writes_a_call(self.words, self.tools) {
-            return Some(Undone::PromisedHire);
+            return Some(if team.is_some() { Undone::PromisedHire } else { Undone::Unclear });
         }
         // While hires are at work, a text is not the report.
-        let team = team.filter(|_| self.may_hire() && !self.has_open_hire())?;
-        let names = || team.others().map(|worker| &worker.name);
-        if conduct.has_hired() {
-            let is_named = !conduct.was_asked && conduct.not_hired(names(), self.words).is_some();
+        let team = team.filter(|_| !self.has_open_hire())?;
+        let above = members_above(self.brief.hiring.as_ref(), self.brief.lineage.upward());
+        let names = || team.others().map(|worker| &worker.name).filter(|name| !above.contains(name));
+        if so_far.has_hired() {
+            let may_be_asked = !so_far.was_asked || is_asked_back(self.facts);
+            let is_named = may_be_asked && so_far.not_hired(names(), self.words).is_some();
             return is_named.then_some(Undone::PromisedHire);
         }
-        if conduct.not_hired(names(), self.words).is_some() {
+        if so_far.not_hired(names(), self.words).is_some() {
             return Some(Undone::PromisedHire);
         }
         // A fork was hired for a part of its agent's own work.
         let is_fork = matches!(self.brief.context, Context::Fork { .. });
         let has_own_team = team.listing == Listing::ByName && !is_fork && names().next().is_some();
         let is_short = self.words.len() < SHORT_TEXT_BYTES && self.brief.close_when == CloseWhen::FinalText;
-        if has_own_team && is_short && !conduct.has_called {
+        if has_own_team && is_short && !so_far.has_called {
             return Some(Undone::NoHire);
         }
-        self.names_by_one_word(names(), &conduct).then_some(Undone::NamedHire)
+        self.names_by_one_word(names(), &so_far).then_some(Undone::Unclear)
     }
 
     /// Whether the text names a member by a name of one word. Such a name may be an ordinary word, so it does not count if the
     /// task contains it, too.
-    fn names_by_one_word<'a>(&self, names: impl Iterator<Item = &'a AgentName>, conduct: &Conduct) -> bool {
+    fn names_by_one_word<'a>(&self, names: impl Iterator<Item = &'a AgentName>, so_far: &CallsSoFar) -> bool {
         let (text, task) = (words_of(self.words), words_of(self.task));
-        names.filter(|name| !conduct.tried.contains(*name)).any(|name| {
+        names.filter(|name| !so_far.tried.contains(*name)).any(|name| {
             let name = words_of(name.as_str());
             name.len() == 1 && mentions_name(&name, &text) && !mentions_name(&name, &task)
         })
@@ -196,7 +201,8 @@ impl FinalText<'_> {
 
 /// Whether the agent was asked about its text, and has said and called nothing since.
 pub(crate) fn is_asked_back(facts: &[Fact]) -> bool {
-    let says = |fact: &&Fact| fact.said().is_some_and(|(_, said)| said.words.is_some() || said.calls > 0);
+    let says =
+        |fact: &&Fact| fact.said().is_some_and(|(_, said)| said.words.is_some() || said.calls > 0 || said.confirms);
     let since = facts.iter().rev().take_while(|fact| !says(fact));
     since.into_iter().any(|fact| *fact == Fact::Nudged(Nudge::ConfirmReport))
 }
@@ -235,21 +241,42 @@ impl HeldBack {
 
     /// Passes on a piece of the reply, and what was held back before it.
     pub(crate) fn pass(&self, delta: Delta<'_>, watch: Watch<'_>) {
-        let mut held = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        match (delta, &mut *held) {
-            (Delta::Words(words), Some(before)) => {
-                before.push_str(words);
-                if !may_become_done(before) {
-                    watch(Delta::Words(before));
-                    *held = None;
-                }
+        let Delta::Words(words) = delta else {
+            if delta == Delta::Asking {
+                self.restart();
             }
-            (Delta::Asking, Some(before)) => {
-                before.clear();
-                watch(delta);
-            }
-            (_, _) => watch(delta),
+            return watch(delta);
+        };
+        if let Some(all) = self.hold(words) {
+            watch(Delta::Words(&all));
         }
+    }
+
+    /// Passes on what is still held back, because the reply is not the word DONE.
+    pub(crate) fn release(&self, watch: Watch<'_>) {
+        let held = self.lock().take();
+        if let Some(held) = held.filter(|held| !held.is_empty()) {
+            watch(Delta::Words(&held));
+        }
+    }
+
+    /// Adds words. Returns what can be passed on.
+    fn hold(&self, words: &str) -> Option<String> {
+        let mut held = self.lock();
+        let Some(before) = held.as_mut() else { return Some(words.to_owned()) };
+        before.push_str(words);
+        if may_become_done(before) { None } else { held.take() }
+    }
+
+    /// The request is sent again, so its reply begins anew.
+    fn restart(&self) {
+        if let Some(before) = self.lock().as_mut() {
+            before.clear();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@ use guildhall_kernel::{CloseWhen, Fact, Mode, Offer, Origin, Sender, Stimulus, U
 
 use super::choose::{Choice, mentions, words_of};
 use super::offer::Order;
-use super::promise::{Conduct, FinalText};
+use super::promise::{CallsSoFar, FinalText};
 use super::{Team, Worker};
 use crate::roster::DelegationMode;
 use crate::text::{Redactor, Text};
@@ -29,7 +29,7 @@ pub(crate) fn verdict(
     let facts = &reply.facts[start.unwrap_or(0)..];
     let is_cascade = |fact: &Fact| matches!(fact, Fact::Asked { origin, .. } | Fact::Queued { origin, .. } | Fact::Refused { origin, .. } if *origin == Origin::Cascade);
     let has_cascaded = facts.iter().any(is_cascade);
-    if let Some(team) = team.filter(|_| !Conduct::of(facts).has_hired()) {
+    if let Some(team) = team.filter(|_| !CallsSoFar::of(facts).has_hired()) {
         let mut cascade = || {
             let task = wording::cascade_task(reply.words, reply.task);
             let offers = audience(team, reply).into_iter().map(|worker| {

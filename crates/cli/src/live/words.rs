@@ -160,7 +160,7 @@ pub(super) fn names(agents: &[AgentName]) -> String {
 pub(super) fn nudged(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "is reminded that it must hire an agent",
-        Nudge::ConfirmReport => "hired nobody: it is asked whether this is its report",
+        Nudge::ConfirmReport => "is asked whether this is its report",
         Nudge::FixReport => "is told to correct its report",
         Nudge::Empty => "is told that its reply was empty",
     }

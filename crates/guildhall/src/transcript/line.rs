@@ -227,7 +227,7 @@ fn ended(outcome: Outcome) -> &'static str {
 fn reminder(nudge: Nudge) -> &'static str {
     match nudge {
         Nudge::Required => "a hire is required before the report",
-        Nudge::ConfirmReport => "asked whether this is its report",
+        Nudge::ConfirmReport => "is this text the report?",
         Nudge::FixReport => "the report failed a check",
         Nudge::Empty => "the reply was empty",
     }

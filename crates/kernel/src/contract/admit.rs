@@ -100,12 +100,12 @@ impl Contract {
     }
 
     /// Returns whether the agent can be given a nudge: only once, and only if another turn can follow. After an empty
-    /// reply there is no text to fall back on, so the contract always tries another turn. A text that is cut is no report,
-    /// so nobody asks whether it is one.
+    /// reply there is no text to fall back on, so the contract always tries another turn. Nobody asks whether a text is the
+    /// report if it is cut, or if the agent has not read all that came meanwhile: its next reply is about that.
     fn can_nudge(&self, nudge: Nudge) -> bool {
-        let asks_about_cut_text = nudge == Nudge::ConfirmReport && self.wording_is_cut();
+        let is_no_report = nudge == Nudge::ConfirmReport && (self.wording_is_cut() || self.unread);
         let can_follow = nudge == Nudge::Empty || self.has_another_turn();
-        !self.nudged.contains(&nudge) && can_follow && !asks_about_cut_text
+        !self.nudged.contains(&nudge) && can_follow && !is_no_report
     }
 
     /// Admits or refuses one call, or lets it wait. Each hire of a reply takes the next place.
@@ -121,10 +121,12 @@ impl Contract {
         let origin = Origin::Call(at);
         match call {
             Call::Tool { call, approval: None } => self.admit_tool(call, origin, facts),
-            Call::Tool { call, approval: Some(until) } => match self.missing_power(&call) {
-                Some(why) => self.refuse(why, origin, facts),
-                None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
-            },
+            Call::Tool { call, approval: Some(until) } => {
+                match self.missing_power(&call).or_else(|| self.repeated(&call)) {
+                    Some(why) => self.refuse(why, origin, facts),
+                    None => self.ask_question(Addressee::Owner, Matter::Approval(call), until, origin, facts),
+                }
+            }
             Call::Hire(offer) => {
                 let place = places.next().expect("every hire of a reply has a place");
                 self.place_hire(&offer, origin, place, later, now, facts);
@@ -148,11 +150,14 @@ impl Contract {
         Some(Refusal::NoPower { tool: call.tool.clone(), power })
     }
 
+    fn repeated(&self, call: &ToolCall) -> Option<Refusal> {
+        let times = self.repeats.of(call);
+        (times >= REPEATS_MAX).then(|| Refusal::Repeated { tool: call.tool.clone(), times })
+    }
+
     pub(super) fn admit_tool(&mut self, call: ToolCall, origin: Origin, facts: &mut Vec<Fact>) {
         let (price, free) = (call.price, self.purse.available());
-        let times = self.repeats.of(&call);
-        let repeated = (times >= REPEATS_MAX).then(|| Refusal::Repeated { tool: call.tool.clone(), times });
-        if let Some(why) = self.missing_power(&call).or(repeated) {
+        if let Some(why) = self.missing_power(&call).or_else(|| self.repeated(&call)) {
             return self.refuse(why, origin, facts);
         }
         if price > free {
@@ -210,7 +215,7 @@ impl Contract {
             [] => self.live.keys().chain(self.queue.keys()).copied().collect(),
             named => named.iter().filter(|hire| unreported(hire)).map(Path::ordinal).collect(),
         };
-        // One of the named hires has reported already, so a wait for any of them is over.
+        // One of the unclears has reported already, so a wait for any of them is over.
         if is_over || need == Need::Any && live.len() < on.len() {
             live.clear();
         }
@@ -377,7 +382,7 @@ impl Contract {
         if let Some(link) = above().find(same) {
             return Err(Refusal::SameTask { agent: link.agent.clone() });
         }
-        let times = above().filter(|link| link.task_key == task_key).map(|_| 1).sum();
+        let times = u32::try_from(above().filter(|link| link.task_key == task_key).count()).unwrap_or(u32::MAX);
         if times >= SAME_TASK_ABOVE_MAX {
             return Err(Refusal::PassedOn { times });
         }

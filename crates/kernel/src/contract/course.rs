@@ -286,16 +286,16 @@ impl Contract {
         self.close(outcome, facts);
     }
 
-    /// Returns what the final text leaves undone although the agent was told about it. A promise is marked only if the agent
-    /// has answered the question about it, and not at the end of a conversation, whose owner has read each text.
-    pub(super) fn told_undone(&self) -> Option<Undone> {
-        let undone = self.final_text.as_ref()?.undone?;
-        let was_asked = self.nudged.contains(&Nudge::ConfirmReport) && self.to_confirm.is_none();
-        let was_asked = was_asked && self.brief.close_when == CloseWhen::FinalText;
+    /// Returns what the report says is undone. A promise counts only if the agent repeats it when it is asked about it, and not
+    /// at the end of a conversation, whose owner has read each text.
+    pub(super) fn undone_in_report(&self) -> Option<Undone> {
+        let text = self.final_text.as_ref()?;
+        let undone = text.undone?;
+        let was_asked = text.is_answer && self.brief.close_when == CloseWhen::FinalText;
         match undone {
             Undone::RequiredHire => Some(undone),
             Undone::PromisedHire | Undone::NoHire => was_asked.then_some(undone),
-            Undone::NamedHire => None,
+            Undone::Unclear => None,
         }
     }
 
@@ -323,7 +323,7 @@ impl Contract {
             text: self.wording(),
             output: self.final_text.as_ref().and_then(|final_text| final_text.output),
             acceptance,
-            undone: self.told_undone(),
+            undone: self.undone_in_report(),
             unheard: self.owed.clone(),
             spent,
             change: self.purse.granted().minus(spent).expect("the spent money is part of the grant"),

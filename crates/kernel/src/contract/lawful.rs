@@ -85,7 +85,7 @@ impl Contract {
         let checked = !matches!(ask, Ask::Check(_)) || self.final_text.is_some();
         law(checked, "only a final text is checked")?;
         let repeated = matches!(ask, Ask::Tool(call) if self.repeats.of(call) >= REPEATS_MAX);
-        law(!repeated, "a call that always has the same result is not made for ever")?;
+        law(!repeated, "a call that had the same result seven times is refused")?;
         let has_waited = ask.brief().is_some_and(|brief| self.queue.contains_key(&brief.path.ordinal()));
         if has_waited { Ok(()) } else { self.check_on_behalf(origin) }
     }
@@ -157,10 +157,7 @@ impl Contract {
             report.output == self.final_text.as_ref().and_then(|final_text| final_text.output),
             "a report has the output of its final text",
         )?;
-        law(
-            report.undone == self.told_undone(),
-            "a report says what its final text leaves undone although the agent was told about it",
-        )?;
+        law(report.undone == self.undone_in_report(), "a report says what its final text leaves undone")?;
         let passed = self.final_text.is_some() && self.round.passed(self.brief.checks.len());
         law(!report.cut || report.acceptance == Acceptance::NotAccepted, "a text that was cut is not accepted")?;
         law(!report.cut || report.outcome != Outcome::Done, "a text that was cut is not the end of the work")?;

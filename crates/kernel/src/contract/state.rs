@@ -177,6 +177,8 @@ pub(super) struct FinalText {
     pub(super) text: TextRef,
     pub(super) output: Option<TextRef>,
     pub(super) undone: Option<Undone>,
+    /// Whether the text is the reply to the question about the text before it.
+    pub(super) is_answer: bool,
     /// Whether the text is cut: its model could not finish it.
     pub(super) cut: bool,
     pub(super) size: OwnSize,

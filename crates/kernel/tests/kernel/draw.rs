@@ -299,7 +299,7 @@ fn undone(undone: Undone) -> &'static str {
     match undone {
         Undone::RequiredHire => "required hire",
         Undone::PromisedHire => "promised hire",
-        Undone::NamedHire => "named hire",
+        Undone::Unclear => "unclear",
         Undone::NoHire => "no hire",
     }
 }

@@ -107,8 +107,30 @@ fn a_report_is_not_marked_if_nobody_could_be_asked() {
 #[test]
 fn a_name_that_may_be_an_ordinary_word_is_asked_about_but_not_marked() {
     let mut hall = Hall::open(root("contractor", 100));
-    hall.replies("1", undone(Undone::NamedHire, &[]));
-    hall.replies("1", undone(Undone::NamedHire, &[]));
+    hall.replies("1", undone(Undone::Unclear, &[]));
+    hall.replies("1", undone(Undone::Unclear, &[]));
+    assert_eq!((hall.report("1").outcome, hall.report("1").undone), (Outcome::Done, None));
+}
+
+#[test]
+fn nobody_is_asked_about_a_text_while_a_message_is_unread() {
+    let mut hall = Hall::open(root("contractor", 100));
+    hall.owner_sends("1", Stimulus::Message(message("and the tests?")));
+    hall.skip_facts("1");
+    hall.replies("1", undone(Undone::NoHire, &[]));
+    assert_snapshot!(hall.new_facts("1"), @r#"
+    answered #1 said "I will have it done", cost 4sat
+    asked #2 model, holds 10sat
+    "#);
+}
+
+#[test]
+fn a_later_report_is_not_marked_for_the_promise_before_the_calls() {
+    let mut hall = Hall::open(root("contractor", 100));
+    hall.replies("1", undone(Undone::PromisedHire, &[]));
+    hall.says("1", &[tool("read")]);
+    hall.tool_ends("1", "read", known(0));
+    hall.replies("1", undone(Undone::PromisedHire, &[]));
     assert_eq!((hall.report("1").outcome, hall.report("1").undone), (Outcome::Done, None));
 }
 

@@ -267,17 +267,22 @@ fn a_message_or_question_that_is_too_long_is_refused() {
     check(&mut hall, "1.1", Do(Call::Message { to: path("1.1.1"), text: long }), &why);
 }
 
+/// A call that may be repeated.
+fn list() -> Do {
+    tool("list").on_tool(|call| call.for_hires = true)
+}
+
 #[test]
 fn the_maximum_number_of_calls_is_accepted() {
     let mut hall = Hall::open(root("contractor", 1000));
-    let facts = hall.says("1", &vec![tool("read"); CALLS_MAX as usize]);
+    let facts = hall.says("1", &vec![list(); CALLS_MAX as usize]);
     assert_eq!(refused(&facts), Vec::<&Refusal>::new());
 }
 
 #[test]
 fn calls_beyond_the_maximum_are_refused_together() {
     let mut hall = Hall::open(root("contractor", 1000));
-    let calls = vec![tool("read"); CALLS_MAX as usize + 2];
+    let calls = vec![list(); CALLS_MAX as usize + 2];
     let facts = hall.says("1", &calls);
     assert_eq!(refused(&facts), [&Refusal::TooManyCalls { calls: CALLS_MAX + 2 }]);
     assert_eq!(hall.contract("1").outstanding().count(), CALLS_MAX as usize);

@@ -33,7 +33,7 @@ pub(crate) fn the_eighth_call_with_the_same_result_is_refused() {
     answered #14 result "the same"
     asked #15 model, holds 10sat
     answered #15 said 1 call, cost 4sat
-    refused call 1 of #15: read gave the same result 7 times for this call: use what you have, or do something else
+    refused call 1 of #15: you have made this call of read 7 times, and nothing has changed: use its result, or do something else
     asked #16 model, holds 10sat
     "#);
 }
@@ -112,4 +112,14 @@ fn a_wait_for_any_hire_ends_at_once_if_a_report_has_come_already() {
     asked #5 model hearing #2, holds 10sat
     ");
     assert_eq!(hall.contract("1").brief().path, path("1"));
+}
+
+#[test]
+fn equal_calls_of_one_reply_count_before_they_have_results() {
+    let mut hall = Hall::open(root("reader", 1000));
+    let facts = hall.says("1", &vec![tool("read"); 9]);
+    let refused = |fact: &&guildhall_kernel::Fact| {
+        matches!(fact, guildhall_kernel::Fact::Refused { why: Refusal::Repeated { times: 7, .. }, .. })
+    };
+    assert_eq!(facts.iter().filter(refused).count(), 2);
 }

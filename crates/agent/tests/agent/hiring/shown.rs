@@ -350,7 +350,7 @@ fn a_hire_reads_which_members_of_its_team_are_above_it_and_their_names_have_room
     };
     assert_eq!(
         opening(hiring(false)),
-        format!("lead needs:\n\n{TASK}\n\nThey wait for you and can't be hired: boss, lead.")
+        format!("lead needs:\n\n{TASK}\n\nThese members of your team work above you and can't be hired: boss, lead.")
     );
     assert_eq!(opening(hiring(true)), format!("lead needs:\n\n{TASK}"));
     assert_eq!(opening(None), format!("lead needs:\n\n{TASK}"));

@@ -1,7 +1,8 @@
 //! The verdict on a reply without a call.
 
 use guildhall_kernel::{
-    Answer, Ask, Cost, Hold, Mode, Nudge, Origin, Outcome, OwnSize, Refusal, Said, Sender, Stimulus, Undone, Verdict,
+    Answer, Ask, Cost, Hold, Link, Mode, Nudge, Origin, Outcome, OwnSize, Refusal, Said, Sender, Stimulus, Undone,
+    Verdict,
 };
 
 use super::*;
@@ -193,7 +194,7 @@ fn a_member_whose_hire_was_refused_is_not_asked_about() {
 
 #[test]
 fn after_the_question_and_a_hire_a_name_counts_no_more() {
-    let facts = [nudged()].into_iter().chain(hired_and_reported()).collect();
+    let facts = [nudged(), called()].into_iter().chain(hired_and_reported()).collect();
     assert_eq!(undone("The Flight Agent was not needed.", facts), None);
 }
 
@@ -217,8 +218,33 @@ fn an_agent_without_levels_or_hires_left_is_asked_only_about_a_written_call() {
     for grant in [Grant { depth: 0, ..brief().grant }, Grant { heads: Heads(0), ..brief().grant }] {
         assert_eq!(without(grant, "The Flight Agent will look."), None);
         let call = "delegate_task(specialty=\"Flight\", task=\"x\")";
-        assert_eq!(without(grant, call), Some(Undone::PromisedHire));
+        assert_eq!(without(grant, call), Some(Undone::Unclear), "asked about, but never marked");
     }
+}
+
+#[test]
+fn a_promise_that_is_repeated_after_a_hire_is_found_again() {
+    let text = Fact::Answered { id: AskId(4), answer: Answer::Said(a_reply(0)), cost: Cost::Known(Msat::ZERO) };
+    let facts = hired_and_reported().into_iter().chain([text, nudged()]).collect();
+    assert_eq!(undone("The Flight Agent will look.", facts), Some(Undone::PromisedHire));
+}
+
+#[test]
+fn a_member_that_works_above_the_agent_is_no_promise() {
+    let link = Link { agent: agent("Flight Agent"), standing: Standing::Listed, task_key: brief().task_key };
+    let hiring = Some(Hiring { team: Arc::from([agent("Flight Agent")]), ad_hoc: false, recursive: false });
+    let below = Brief { lineage: Lineage::default().with(link), path: Path::root(1).hire(1), hiring, ..brief() };
+    let runtime = runtime(Some(offered()), Hired::ByAgent, said(Some("As the Flight Agent asked."), &[]));
+    let reply = ask(&runtime, &[Fact::Opened(Arc::new(below))], Turn::Next).0;
+    assert_eq!(reply.verdict.undone, None);
+}
+
+#[test]
+fn the_answer_to_the_agent_s_own_question_restarts_nothing() {
+    let answer = text(TextKind::Message, "In March.").of;
+    let answered = Fact::Answered { id: AskId(5), answer: Answer::Text(answer), cost: Cost::Known(Msat::ZERO) };
+    let facts = hired_and_reported().into_iter().chain([owner_speaks(), answered]).collect();
+    assert_eq!(listed_undone("In March, then.", facts), None);
 }
 
 #[test]

@@ -146,6 +146,7 @@ impl Contract {
             text,
             output: said.output,
             undone: said.undone,
+            is_answer: self.to_confirm.is_some(),
             cut: cut.is_some(),
             size,
         });

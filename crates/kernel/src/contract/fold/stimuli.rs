@@ -97,8 +97,9 @@ impl Contract {
                 if let (Some(hire), Stimulus::Question(_)) = (self.sending_hire(from), stimulus) {
                     self.change_hire(hire, |open| open.waits_for_answer = true)?;
                 }
-                // An agent is asked once for each task or message whether its text is its report.
-                if matches!(stimulus, Stimulus::Message(_)) {
+                // An agent is asked once for each task or message whether its text is its report. The answer to its own question
+                // is no new task.
+                if matches!(stimulus, Stimulus::Message(_)) && self.questions.is_empty() {
                     self.nudged.remove(&Nudge::ConfirmReport);
                 }
                 // In a conversation, each message from the owner resets the turns and the nudges.
