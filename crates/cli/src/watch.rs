@@ -88,6 +88,7 @@ impl Watch {
             talk: None,
             interrupted,
             write_error: None,
+            before: Vec::new(),
             drawn_at: Instant::now(),
             unprinted: Vec::new(),
         };
@@ -104,12 +105,8 @@ impl Watch {
     }
 
     /// Passes the facts of an earlier process.
-    pub(crate) async fn after(mut self, before: &[Stored]) -> Watch {
-        self.work.live.know(before).await;
-        if let Some(talk) = &mut self.work.talk {
-            let root = &self.work.running.root().path;
-            before.iter().filter(|stored| stored.contract == *root).for_each(|stored| talk.know(&stored.fact));
-        }
+    pub(crate) fn after(mut self, before: Vec<Stored>) -> Watch {
+        self.work.before = before;
         self
     }
 
@@ -162,6 +159,8 @@ struct Work {
     interrupted: Interrupted,
     /// The first error of writing to stdout. The work continues after such an error.
     write_error: Option<NotWritten>,
+    /// The facts of an earlier process that were not read yet.
+    before: Vec<Stored>,
     /// When the status line below the typed line was last drawn.
     drawn_at: Instant,
     /// The lines about facts whose neighbours are still to come.
@@ -180,6 +179,7 @@ impl Work {
         let mut ticks = interval(DRAW);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut facts = self.running.facts();
+        self.know_earlier().await;
         self.check_speaker().await?;
         let ended = loop {
             tokio::select! {
@@ -220,6 +220,16 @@ impl Work {
         }
         self.print_lines();
         Ok(ended)
+    }
+
+    /// Reads the facts of an earlier process. That takes a while for a large session, and a signal can end it.
+    async fn know_earlier(&mut self) {
+        let before = std::mem::take(&mut self.before);
+        self.live.know(&before).await;
+        if let Some(talk) = &mut self.talk {
+            let root = &self.running.root().path;
+            before.iter().filter(|stored| stored.contract == *root).for_each(|stored| talk.know(&stored.fact));
+        }
     }
 
     /// Prints the result and closes everything.

@@ -85,7 +85,7 @@ async fn resume_session(world: &World, args: ResumeArgs, id: &SessionId) -> Resu
             Some(Talk::new(Lines::read(&world.paths.history)?, permissions))
         }
     };
-    Watch::new(hall, running, args.watch, signals).await?.with(talk).after(&before).await.until_the_end().await
+    Watch::new(hall, running, args.watch, signals).await?.with(talk).after(before).until_the_end().await
 }
 
 /// Starts or resumes the work of a session. `None` if a signal came before the work began: the wallet may let the person wait.
