@@ -14,6 +14,7 @@ mod peer;
 mod refusal;
 mod render;
 mod responder;
+mod schema;
 mod script;
 mod server;
 mod template;

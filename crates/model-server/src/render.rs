@@ -42,8 +42,14 @@ pub(crate) struct Rendered {
 }
 
 /// Returns the body of the response to a request, and the tokens of both. `usual` is what a reply reports that does not say it.
-pub(crate) fn render(reply: &Reply, usual: &ReportedUsage, turn: &Turn) -> (Rendered, Tokens) {
+/// A JSON turn of more than so many bytes is cut.
+pub(crate) fn render(reply: &Reply, usual: &ReportedUsage, turn: &Turn, bytes_max: usize) -> (Rendered, Tokens) {
     let mut parts = resolve(reply, turn);
+    let mut is_cut = false;
+    if turn.schema.is_some() {
+        parts = in_one_object(parts);
+        is_cut = cut(&mut parts, bytes_max);
+    }
     let counted = counted(turn.body.len(), &parts);
     let usage = match reply.usage.as_ref().unwrap_or(usual) {
         ReportedUsage::Counted => Some(reported(counted, |tokens| tokens)),
@@ -51,10 +57,11 @@ pub(crate) fn render(reply: &Reply, usual: &ReportedUsage, turn: &Turn) -> (Rend
         ReportedUsage::Fraction(part, whole) => Some(reported(counted, |tokens| tokens.saturating_mul(*part) / whole)),
         ReportedUsage::Given(usage) => Some(usage.clone()),
     };
-    if turn.is_json {
-        parts = in_one_object(parts);
-    }
-    let usual = if parts.iter().any(|part| matches!(part, Part::Call { .. })) { "tool_use" } else { "end_turn" };
+    let usual = match parts.iter().any(|part| matches!(part, Part::Call { .. })) {
+        _ if is_cut => "max_tokens",
+        true => "tool_use",
+        false => "end_turn",
+    };
     let resolved = Resolved {
         turn,
         parts,
@@ -103,7 +110,10 @@ fn in_one_object(parts: Vec<Part>) -> Vec<Part> {
             Part::Thinking { .. } | Part::Redacted(_) => thoughts.push(part),
             Part::Text(text) => report = text.quoted(),
             Part::Call { name, arguments, .. } => {
-                calls.push(format!(r#"{{"tool":{},"arguments":{}}}"#, quote(&name), arguments.verbatim()));
+                let arguments = arguments.verbatim();
+                // A tool without fields has no arguments in the schema.
+                let arguments = if arguments == "{}" { String::new() } else { format!(r#","arguments":{arguments}"#) };
+                calls.push(format!(r#"{{"tool":{}{arguments}}}"#, quote(&name)));
             }
         }
     }
@@ -114,6 +124,30 @@ fn in_one_object(parts: Vec<Part>) -> Vec<Part> {
     };
     thoughts.push(Part::Text(Text::Plain(object)));
     thoughts
+}
+
+/// Returns a reply as the text of a JSON turn.
+pub(crate) fn json_turn(reply: &Reply, turn: &Turn) -> String {
+    let text = |part: &Part| match part {
+        Part::Text(text) => Some(text.verbatim().into_owned()),
+        Part::Thinking { .. } | Part::Redacted(_) | Part::Call { .. } => None,
+    };
+    in_one_object(resolve(reply, turn)).iter().find_map(text).unwrap_or_default()
+}
+
+/// Cuts the text of a JSON turn, and returns whether it was too long.
+fn cut(parts: &mut [Part], bytes_max: usize) -> bool {
+    let mut is_cut = false;
+    for part in parts {
+        if let Part::Text(text) = part
+            && text.verbatim().len() > bytes_max
+        {
+            let whole = text.verbatim().into_owned();
+            *text = Text::Plain(whole[..whole.floor_char_boundary(bytes_max)].to_owned());
+            is_cut = true;
+        }
+    }
+    is_cut
 }
 
 /// Counts a token for every four bytes. That is not exact, but it is the same for the same request.

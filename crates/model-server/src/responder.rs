@@ -10,7 +10,8 @@ use crate::answer::{Answer, Finish};
 use crate::bomb::gzip_bomb;
 use crate::entry::AnswerKind;
 use crate::refusal::{bad_request, refuse};
-use crate::render::render;
+use crate::render::{json_turn, render};
+use crate::schema;
 use crate::script::{Damage, Endpoint, Protocol, Reply, Rule, Script, Then, When, Wrong};
 use crate::tree;
 use crate::turn::Turn;
@@ -107,13 +108,14 @@ impl Responder {
         if !models.is_empty() && !models.contains(&turn.model) {
             return Some(refuse(&Wrong::Model, turn));
         }
-        let fault = turn.fault.as_ref().filter(|_| !self.script.lenient)?;
-        Some(bad_request(AnswerKind::BadRequest, fault, turn))
+        let schema = turn.schema.as_ref().filter(|_| self.script.held_to_schema);
+        let fault = turn.fault.clone().filter(|_| !self.script.lenient).or_else(|| schema::fault(schema?));
+        Some(bad_request(AnswerKind::BadRequest, &fault?, turn))
     }
 
     fn matches(&self, at: usize, turn: &Turn) -> bool {
         let Rule { when, repeat, .. } = &self.script.rules[at];
-        let When { endpoint, protocol, model, agent, last_user, tool_result, .. } = when;
+        let When { endpoint, protocol, model, agent, body, last_user, tool_result, .. } = when;
         let When { has_tool_result, nth, nth_of_agent, messages, request_key, stream, .. } = when;
         let of_agent = agent.as_ref().map_or(0, |agent| self.by_agent[agent]);
         repeat.is_none_or(|times| self.answered[at] < times)
@@ -121,6 +123,7 @@ impl Responder {
             && protocol.is_none_or(|protocol| protocol == turn.protocol)
             && model.as_ref().is_none_or(|model| *model == turn.model)
             && agent.as_ref().is_none_or(|agent| turn.system.contains(agent))
+            && body.as_ref().is_none_or(|text| String::from_utf8_lossy(&turn.body).contains(text))
             && last_user.as_ref().is_none_or(|text| turn.last_user().contains(text))
             && tool_result.as_ref().is_none_or(|text| turn.tool_results.iter().any(|result| result.contains(text)))
             && has_tool_result.is_none_or(|has| has != turn.tool_results.is_empty())
@@ -129,6 +132,28 @@ impl Responder {
             && messages.is_none_or(|messages| messages.includes(turn.messages))
             && (request_key.is_none() || *request_key == turn.request_key)
             && stream.is_none_or(|stream| stream == turn.stream)
+            && (!self.script.held_to_schema || self.follows_schema(at, turn))
+    }
+
+    /// Whether the reply of a rule follows the schema of the request. A model that is forced to follow it writes something else.
+    fn follows_schema(&self, at: usize, turn: &Turn) -> bool {
+        let Some(schema) = &turn.schema else { return true };
+        let follows = |reply: &Reply| {
+            serde_json::from_str(&json_turn(reply, turn)).is_ok_and(|reply| schema::follows(&reply, schema))
+        };
+        match &self.script.rules[at].then {
+            Then::Reply(reply) => follows(reply),
+            Then::Tree(tree) => follows(&tree::reply(tree, turn)),
+            Then::Work(script) => follows(&work::reply(script, turn)),
+            Then::Wrong(_)
+            | Then::Raw(_)
+            | Then::Redirect { .. }
+            | Then::Close
+            | Then::Reset
+            | Then::Stall
+            | Then::Down { .. }
+            | Then::GzipBomb { .. } => true,
+        }
     }
 
     fn follow_rule(&mut self, at: usize, turn: &Turn) -> Answer {
@@ -155,7 +180,8 @@ impl Responder {
 
     /// Executes a turn of the model: counts it for its request key and, if the script replays, remembers the reply.
     fn execute(&mut self, turn: &Turn, reply: &Reply) -> Answer {
-        let (body, tokens) = render(reply, &self.script.usage, turn);
+        let bytes_max = if self.script.held_to_schema { turn.bytes_max() } else { usize::MAX };
+        let (body, tokens) = render(reply, &self.script.usage, turn, bytes_max);
         let answer = |damage| Answer { tokens: Some(tokens), ..Answer::reply(body.clone(), reply, damage, turn) };
         if let Some(key) = &turn.request_key {
             let history = self.by_key.entry(key.clone()).or_default();

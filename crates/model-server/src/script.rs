@@ -21,6 +21,9 @@ pub(crate) struct Script {
     pub(crate) replay: bool,
     #[serde(default)]
     pub(crate) lenient: bool,
+    /// Whether replies to requests with a schema follow the schema and end at the limit of tokens.
+    #[serde(default)]
+    pub(crate) held_to_schema: bool,
     /// What replies report as usage that don't say it themselves.
     #[serde(default)]
     pub(crate) usage: ReportedUsage,
@@ -45,6 +48,8 @@ pub(crate) struct When {
     pub(crate) protocol: Option<Protocol>,
     pub(crate) model: Option<String>,
     pub(crate) agent: Option<String>,
+    /// A part of the body.
+    pub(crate) body: Option<String>,
     pub(crate) last_user: Option<String>,
     pub(crate) tool_result: Option<String>,
     pub(crate) has_tool_result: Option<bool>,

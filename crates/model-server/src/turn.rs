@@ -31,8 +31,8 @@ pub(crate) struct Turn {
     pub(crate) stream: bool,
     /// Whether the client wants the usage at the end of a stream (OpenAI only; Anthropic always sends the usage).
     pub(crate) include_usage: bool,
-    /// Whether the reply must follow a schema and be one object: `{"calls": […]}` or `{"report": "…"}`.
-    pub(crate) is_json: bool,
+    /// The schema that the reply must follow as one object: `{"calls": […]}` or `{"report": "…"}`.
+    pub(crate) schema: Option<Value>,
     /// Whether the request has the key that the script expects; true if the script expects none.
     pub(crate) has_key: bool,
     /// Why the real provider would refuse the request.
@@ -75,13 +75,18 @@ impl Turn {
             messages: 0,
             stream: body["stream"] == true,
             include_usage: body["stream_options"]["include_usage"] == true,
-            is_json: body["response_format"]["type"] == "json_schema",
+            schema: schema(&body["response_format"]),
             has_key,
             fault,
             body: request.body,
         };
         turn.read_messages(list(&body["messages"]));
         Some(turn)
+    }
+
+    /// The most bytes of the reply: a token is four bytes.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.max_tokens.map_or(usize::MAX, |most| most.saturating_mul(4))
     }
 
     pub(crate) fn last_user(&self) -> &str {
@@ -102,7 +107,7 @@ impl Turn {
                 "assistant" => {
                     self.all_tool_results.append(&mut self.tool_results);
                     self.replies.push(OwnReply::read(message));
-                    awaits_results = self.is_json
+                    awaits_results = self.schema.is_some()
                         && serde_json::from_str::<Value>(&text_of(content))
                             .is_ok_and(|object| object["calls"].is_array());
                 }
@@ -139,6 +144,10 @@ impl OwnReply {
         let calls = blocks.chain(calls).map(|(name, arguments)| OwnCall { name: text_of(name), arguments });
         Self { text: text_of(&message["content"]), calls: calls.collect(), then: String::new() }
     }
+}
+
+fn schema(format: &Value) -> Option<Value> {
+    (format["type"] == "json_schema").then(|| format["json_schema"]["schema"].clone())
 }
 
 fn most(value: &Value) -> Option<usize> {

@@ -138,3 +138,50 @@ fn a_reply_to_a_request_with_a_schema_is_one_object() {
     body["messages"] = json!([user("read it"), {"role": "assistant", "content": calls}, user("hello")]);
     assert_eq!(reply_text(&peer, Wire::OpenAi, &body), r#"{"report":"It says hello."}"#);
 }
+
+/// The content of a reply to a request whose reply must be one of these turns, and why it ended.
+fn held(peer: &Peer, turns: &Value, max_tokens: u64) -> (String, String) {
+    let mut body = Wire::OpenAi.request("read it");
+    body["max_tokens"] = json!(max_tokens);
+    body["response_format"] = json!({"type": "json_schema", "json_schema": {"schema": {"anyOf": turns}}});
+    let reply = ask_with(peer, Wire::OpenAi, &[], &body).json();
+    let choice = &reply["choices"][0];
+    let text = |value: &Value| value.as_str().map_or_else(|| reply.to_string(), str::to_owned);
+    (text(&choice["message"]["content"]), text(&choice["finish_reason"]))
+}
+
+#[test]
+fn replies_that_are_held_to_a_schema_follow_it_and_end_at_the_limit() {
+    let object = |field: &str, schema: &Value| json!({"type": "object", "properties": {field: schema}, "required": [field], "additionalProperties": false});
+    let name = json!({"type": "object", "properties": {"tool": {"const": "list"}}, "required": ["tool"], "additionalProperties": false});
+    let calls = |most: u64| {
+        object("calls", &json!({"type": "array", "items": {"anyOf": [name]}, "minItems": 1, "maxItems": most}))
+    };
+    let report = object("report", &json!({"type": "string"}));
+    let peer = start(&json!({"held_to_schema": true, "rules": [
+        {"then": {"reply": {"text": "It is grey."}}},
+        {"then": {"reply": {"calls": [{"name": "look"}]}}},
+        {"then": {"reply": {"calls": [{"name": "list", "times": 2}]}}},
+        {"then": {"reply": {"calls": [{"name": "list"}]}}},
+    ]}));
+    let said = |turns: &Value| held(&peer, turns, 99).0;
+    assert_eq!(said(&json!([calls(2), report])), r#"{"report":"It is grey."}"#);
+    assert_eq!(said(&json!([calls(2)])), r#"{"calls":[{"tool":"list"},{"tool":"list"}]}"#);
+    assert_eq!(said(&json!([calls(1)])), r#"{"calls":[{"tool":"list"}]}"#);
+    assert!(said(&json!([object("calls", &json!({"type": "string"}))])).contains("no rule of the script matches"));
+    assert!(said(&json!([{"type": "string", "maxLength": 9}])).contains("the keyword maxLength is not supported"));
+    let cut = (r#"{"report":"I"#.to_owned(), "length".to_owned());
+    assert_eq!(held(&peer, &json!([report]), 3), cut);
+}
+
+#[test]
+fn a_rule_can_name_a_part_of_the_body() {
+    let peer = start(&json!({"rules": [
+        {"when": {"body": "\"top_k\":5"}, "then": {"reply": {"text": "five"}}},
+        {"then": {"reply": {"text": "other"}}},
+    ]}));
+    let mut body = Wire::OpenAi.request("x");
+    assert_eq!(reply_text(&peer, Wire::OpenAi, &body), "other");
+    body["top_k"] = json!(5);
+    assert_eq!(reply_text(&peer, Wire::OpenAi, &body), "five");
+}
