@@ -26,7 +26,7 @@ pub(crate) use list::list;
 pub(crate) use promise::{CallsSoFar, FinalText, HeldBack, is_asked_back, is_done, is_message};
 pub use prompt::runtime_prompt;
 pub(crate) use read::Reader;
-pub(crate) use specs::{DelegationTool, example, specs};
+pub(crate) use specs::{DelegationTool, example, spec, spec_of_two_fields, specs};
 pub(crate) use verdict::verdict;
 
 /// An agent that can be hired: the parts of an offer that do not depend on the call.

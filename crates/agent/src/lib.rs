@@ -6,6 +6,7 @@ mod engine;
 mod function;
 mod hiring;
 mod history;
+mod json_turn;
 mod meter;
 mod model;
 mod money;
@@ -27,6 +28,7 @@ pub use hiring::{
     BOARD, Hired, KnownModel, LIST, Listing, POST_BYTES_MAX, POSTS_MAX, Post, Team, Worker, runtime_prompt,
 };
 pub use history::{History, fork_prefix};
+pub use json_turn::{Calls, Choice, JsonTurn};
 pub use meter::Meter;
 pub use model::{
     Attempt, Billing, CallFormat, Delta, Message, Model, ModelError, Opening, Part, Prompt, RawCall, Reply, Reported,

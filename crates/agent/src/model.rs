@@ -7,6 +7,7 @@ use guildhall_kernel::{AskKey, Tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::json_turn::JsonTurn;
 use crate::prompt_data::PromptData;
 use crate::transcript::size;
 
@@ -63,8 +64,9 @@ pub enum CallFormat {
     /// As the protocol's own tool calls.
     #[default]
     Tools,
-    /// As one JSON object per turn, which the server makes follow a schema. If a server refuses the schema, later requests use
-    /// [`CallFormat::Tools`]. Only Chat Completions supports this format.
+    /// As one JSON object per turn, which the server makes follow a schema. What a server refuses of such a request is left out of
+    /// later requests: the penalty for repetition, then the bounds on the number of calls. If the server refuses the schema, later
+    /// requests use [`CallFormat::Tools`]. Only Chat Completions supports this format.
     Json,
 }
 
@@ -138,6 +140,9 @@ pub struct Prompt {
     pub max_tokens: u32,
     /// The tool that the reply must call, if any. Not every provider can enforce it.
     pub must_call: Option<String>,
+    /// What a request for a JSON turn shows besides the messages, if the model [has JSON turns](Model::has_json_turns). Without
+    /// it, a request has native tools.
+    pub json_turn: Option<JsonTurn>,
     /// What the model has written so far of a JSON turn that was cut. The reply continues this text.
     pub continues: Option<String>,
     /// The prompt as data, for a model within the process that [reads it](Model::reads_data). It is never sent.

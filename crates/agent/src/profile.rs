@@ -2,9 +2,10 @@
 //! contracts of the agent, because every request begins with it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::hiring::{self, DelegationTool, Hired, Team};
+use crate::json_turn::JsonTurns;
 use crate::model::{Opening, ToolSpec};
 use crate::tool::Tool;
 
@@ -20,6 +21,8 @@ pub struct Profile {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     team: Option<Arc<Team>>,
     hired: Hired,
+    /// Made when the first request for a JSON turn needs them.
+    json_turns: OnceLock<JsonTurns>,
 }
 
 impl Profile {
@@ -42,6 +45,7 @@ impl Profile {
             tools,
             team,
             hired,
+            json_turns: OnceLock::new(),
         }
     }
 
@@ -53,6 +57,15 @@ impl Profile {
     /// Returns what the request for a last report begins with.
     pub(crate) fn last_opening(&self, instructed: bool) -> &Arc<Opening> {
         if instructed { &self.last_opening } else { &self.bare_opening }
+    }
+
+    /// Returns what the agent's JSON turns have in common.
+    pub(crate) fn json_turns(&self) -> &JsonTurns {
+        self.json_turns.get_or_init(|| {
+            let is_own = |spec: &&ToolSpec| self.delegation_tool(&spec.name).is_none();
+            let own = self.opening.tools().iter().filter(is_own).cloned().collect();
+            JsonTurns::new(self.opening.system(), own, self.team.as_deref(), self.hired)
+        })
     }
 
     /// Returns the tools that the agent can call, except for the tools for hiring and for being hired.

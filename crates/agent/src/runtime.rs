@@ -1,6 +1,8 @@
 //! The runtime of an agent: its profile and its model. It turns a leaf ask into an answer: it shows a request
 //! to the model and reads the reply, or it calls a tool.
 
+mod prompt;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use guildhall_kernel::{
-    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Cut, Fact, ImplausibleUsage, Input, Millis, Msat, Nudge,
+    Answer, Ask, AskId, AskKey, Brief, Call, Compaction, Cost, Cut, Fact, ImplausibleUsage, Input, Millis, Msat,
     OwnSize, Path, Request, TextKind, TextRef, Tokens, ToolCall, ToolName, Turn, Unreadable, Verdict, WaitsFor,
 };
 use serde_json::Value;
@@ -21,12 +23,12 @@ use crate::model::{
     Attempt, Billing, Delta, Message, Model, ModelError, Prompt, RawCall, Reply, Reported, Stop, Usage, Watch,
 };
 use crate::profile::Profile;
-use crate::prompt_data::PromptData;
-use crate::status::{STATUS_BYTES_MAX, Status};
+use crate::status::Status;
 use crate::text::{Redactor, Text, TextError, Texts};
 use crate::tool::{LookUp, RESULT_BYTES_MAX, ToolOutcome, ToolResult};
-use crate::transcript::{LastPrompt, heard, last_prompt, size, unfinished};
+use crate::transcript::{size, unfinished};
 use crate::wording;
+use prompt::ReplyLimit;
 
 /// The part of a model's window, in percent, above which older results are left out.
 const WINDOW_PERCENT_MAX: u64 = 70;
@@ -74,8 +76,7 @@ struct ReadContext<'a> {
     brief: Option<&'a Brief>,
     /// The words before, if the reply continues a reply that was cut.
     before: Option<&'a str>,
-    /// The limit of the request.
-    max_tokens: u32,
+    limit: ReplyLimit,
     now: Millis,
 }
 
@@ -116,17 +117,7 @@ pub struct Arrival {
     pub texts: Vec<Text>,
 }
 
-/// The room for the rules of JSON turns and for the task of the root, in bytes. The list of calls in those rules is shorter than
-/// the tools, which it replaces.
-const JSON_TURN_BYTES: u64 = 1024;
-
 impl AgentRuntime {
-    /// Returns the size of the parts of every request besides the transcript: what precedes it, and the status after it.
-    pub fn opening_bytes(&self) -> u64 {
-        let json = if self.model.has_json_turns() { JSON_TURN_BYTES } else { 0 };
-        self.profile.opening().bytes() + STATUS_BYTES_MAX + json
-    }
-
     /// Returns a meter for a request to the model.
     pub fn meter(&self, request: &Request) -> Meter {
         match self.model.billing() {
@@ -171,15 +162,17 @@ impl AgentRuntime {
             Ok(reply) => {
                 // From here on, the reply contains no secrets.
                 let written = self.redactor.clean_reply(&key, reply);
+                let brief = brief_of(history.facts);
+                let limit = self.reply_limit(&prompt, brief);
+                let request = &Request { max_tokens: limit.tokens(), ..request.clone() };
                 let Billed { usage, implausible, cost } = self.billed(request, &prompt, &written, reported);
-                let reply = sendable(written);
+                let reply = sendable(written, limit);
                 let before = match request.turn {
                     Turn::Next => words_so_far(&history, &reply)?,
                     Turn::Last => None,
                 };
                 let mut texts = Vec::new();
-                let (brief, max_tokens) = (brief_of(history.facts), request.max_tokens);
-                let context = ReadContext { brief, before: before.as_deref(), max_tokens, now: clock() };
+                let context = ReadContext { brief, before: before.as_deref(), limit, now: clock() };
                 // A reply that proves that texts count for more counts by its bytes, too.
                 if usage.is_some_and(|usage| request.is_exceeded_by(usage.into())) {
                     self.counts.distrust();
@@ -259,8 +252,8 @@ impl AgentRuntime {
         let Some(words) = unfinished(history.facts).and_then(|parts| parts.last()?.words) else { return Ok(None) };
         let before = history.texts.text(&words)?;
         let reply = Reply { raw: Value::Null, words: None, stop: Stop::Window, ..Reply::words("") };
-        let context =
-            ReadContext { brief: brief_of(history.facts), before: Some(&before), max_tokens: request.max_tokens, now };
+        let limit = ReplyLimit::Continued(request.max_tokens);
+        let context = ReadContext { brief: brief_of(history.facts), before: Some(&before), limit, now };
         let mut texts = Vec::new();
         let read = Box::new(self.read(&reply, None, context, &mut texts));
         Ok(Some(Arrival { input: Input::Reply { id: key.ask, reply: read, cost: Cost::Known(Msat::ZERO) }, texts }))
@@ -280,56 +273,8 @@ impl AgentRuntime {
 
     /// Compares the usage of a reply with the bytes that were sent and received.
     fn implausible(&self, usage: &Usage, prompt: &Prompt, reply: &Reply) -> Implausible {
-        // JSON turns replace the tools by shorter rules.
-        let opening = &prompt.opening;
-        let opening = if self.model.has_json_turns() { opening.system().len() as u64 } else { opening.bytes() };
+        let opening = self.sent_turn(prompt).map_or(prompt.opening.bytes(), |turn| turn.opening.system().len() as u64);
         Implausible::of(usage, prompt, opening, reply)
-    }
-
-    fn prompt(
-        &self,
-        key: AskKey,
-        request: &Request,
-        history: History<'_>,
-        status: &Status,
-    ) -> Result<Prompt, TextError> {
-        let data = match brief_of(history.facts).filter(|_| self.model.reads_data()) {
-            Some(brief) => Some(Box::new(PromptData {
-                agent: brief.agent.clone(),
-                team: self.profile.team().cloned(),
-                task: history.texts.text(&brief.task)?,
-                turn: request.turn,
-                status: *status,
-                heard: heard(history.facts, history.texts)?,
-            })),
-            None => None,
-        };
-        let (opening, messages, status, must_call) = match request.turn {
-            Turn::Next => {
-                let status = Some(wording::status(status));
-                (self.profile.opening(), history.messages()?, status, self.must_call(history.facts))
-            }
-            // No turn follows the last request, so a status would only cost money.
-            Turn::Last => {
-                let instructions = self.profile.opening().system();
-                let LastPrompt { messages, instructed } =
-                    last_prompt(history.facts, history.texts, request, instructions)?;
-                (self.profile.last_opening(instructed), messages, None, None)
-            }
-        };
-        let continues = match request.turn {
-            Turn::Next => json_so_far(&history)?,
-            Turn::Last => None,
-        };
-        let (opening, max_tokens) = (Arc::clone(opening), request.max_tokens);
-        Ok(Prompt { key, opening, messages, status, max_tokens, must_call, continues, data })
-    }
-
-    /// Returns the tool that the next reply must call: the hiring tool, if an agent that must hire was nudged to hire.
-    fn must_call(&self, facts: &[Fact]) -> Option<String> {
-        let mut since_reply = facts.iter().rev().take_while(|fact| fact.said().is_none());
-        let was_nudged = since_reply.any(|fact| *fact == Fact::Nudged(Nudge::Required));
-        self.profile.team().filter(|_| was_nudged).map(|team| DelegationTool::Hire.name(team.dialect).to_owned())
     }
 
     fn compaction(&self, history: History<'_>, upto: u32) -> Result<Compaction, TextError> {
@@ -362,7 +307,7 @@ impl AgentRuntime {
         &self,
         reply: &Reply,
         usage: Option<Usage>,
-        ReadContext { brief, before, max_tokens, now }: ReadContext<'_>,
+        ReadContext { brief, before, limit, now }: ReadContext<'_>,
         texts: &mut Vec<Text>,
     ) -> guildhall_kernel::Reply {
         let bytes = size(&[Message::Assistant(Arc::new(reply.clone()))]);
@@ -390,11 +335,11 @@ impl AgentRuntime {
             reply: whole,
             words,
             output,
-            // The next status may have more tokens than the counted one.
-            input_tokens: usage.map(|usage| usage.input.saturating_add(STATUS_BYTES_MAX)),
+            // The next status may have more tokens than the counted one, and JSON turns may change more.
+            input_tokens: usage.map(|usage| usage.input.saturating_add(self.changing_bytes())),
             used: usage.map(Tokens::from),
             size,
-            cut: self.cut(reply, usage, max_tokens),
+            cut: self.cut(reply, usage, limit),
             confirms: false,
             implausible: None,
             calls: calls.collect(),
@@ -408,12 +353,15 @@ impl AgentRuntime {
         u32::try_from(tokens).unwrap_or(0)
     }
 
-    /// Returns why a reply is cut. Some servers report a full window like a reply that reached its limit.
-    fn cut(&self, reply: &Reply, usage: Option<Usage>, max_tokens: u32) -> Option<Cut> {
-        let fills_window =
-            |usage: Usage| usage.output < max_tokens.into() && usage.input.saturating_add(usage.output) >= self.window;
+    /// Returns why a reply is cut. Some servers report a full window like a reply that reached its limit. A report that is long
+    /// enough counts like a full window: it is not continued.
+    fn cut(&self, reply: &Reply, usage: Option<Usage>, limit: ReplyLimit) -> Option<Cut> {
+        let fills_window = |usage: Usage| {
+            usage.output < limit.tokens().into() && usage.input.saturating_add(usage.output) >= self.window
+        };
         match reply.stop {
             _ if !reply.calls.is_empty() => None,
+            Stop::Length if matches!(limit, ReplyLimit::Final(_)) => Some(Cut::Window),
             Stop::Length if usage.is_some_and(fills_window) => Some(Cut::Window),
             Stop::Length => Some(Cut::MaxTokens),
             Stop::Window => Some(Cut::Window),
@@ -587,9 +535,16 @@ fn json_so_far(history: &History<'_>) -> Result<Option<String>, TextError> {
 }
 
 /// Returns a reply as later requests may send it. Half of a provider's own form is not valid, for example thinking without its
-/// signature, so a reply that was cut is sent as text.
-fn sendable(reply: Reply) -> Reply {
-    if reply.stop.is_cut() && reply.calls.is_empty() { Reply { raw: Value::Null, ..reply } } else { reply }
+/// signature, so a reply that was cut is sent as text. Half of a JSON turn that is not continued is sent as a whole one.
+fn sendable(reply: Reply, limit: ReplyLimit) -> Reply {
+    if !reply.stop.is_cut() || !reply.calls.is_empty() {
+        return reply;
+    }
+    let part = match limit {
+        ReplyLimit::Continued(_) => reply.part,
+        ReplyLimit::Final(_) => None,
+    };
+    Reply { raw: Value::Null, part, ..reply }
 }
 
 fn words_of(reply: &Reply) -> Option<&str> {

@@ -134,6 +134,7 @@ mod tests {
             status: None,
             max_tokens: 1,
             must_call: None,
+            json_turn: None,
             continues: None,
             data: None,
         };

@@ -363,7 +363,7 @@ impl OwnSize {
 pub enum Cut {
     /// The reply reached the `max_tokens` of its request. It can be continued.
     MaxTokens,
-    /// The model's context window is full.
+    /// The model's context window is full, or the agent layer ends the reply here. It can't be continued.
     Window,
 }
 

@@ -20,7 +20,7 @@ mod written;
 pub use client::Provider;
 pub use endpoint::{BaseUrl, BaseUrlError, Endpoint, Key, KeyError, Timeouts, WrittenCalls};
 pub use reduce::{CALLS_MAX, Fault, Piece, REPLY_BYTES_MAX, Reducer, TOKENS_MAX};
-pub use request::{Form, ToolChoice, body};
+pub use request::{Extras, Form, ToolChoice, body};
 pub use retry::Retry;
 pub use served::{NoList, Served, served};
 pub use sse::{EVENT_BYTES_MAX, Event, Frame, Sse, TooBig};

@@ -32,7 +32,7 @@ const ALIAS_OF_AGENT: &str = "Task";
 
 impl DelegationTool {
     /// Returns the tools of an agent, in an order that does not change.
-    pub(super) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = DelegationTool> {
+    pub(crate) fn all(team: Option<&Team>, hired: Hired) -> impl Iterator<Item = DelegationTool> {
         let down = team.is_some().then_some(OF_HIRERS);
         let up = match hired {
             Hired::ByOwner => None,
@@ -68,12 +68,29 @@ impl DelegationTool {
 
 /// Returns the tools for hiring and for being hired that an agent has, in an order that does not change.
 pub(crate) fn specs(team: Option<&Team>, hired: Hired) -> Vec<ToolSpec> {
+    DelegationTool::all(team, hired).filter_map(|tool| spec(tool, team)).collect()
+}
+
+/// Returns a tool as a model sees it.
+pub(crate) fn spec(tool: DelegationTool, team: Option<&Team>) -> Option<ToolSpec> {
     let dialect = team.map(|team| team.dialect).unwrap_or_default();
-    let spec = |tool: DelegationTool| {
-        let (description, schema) = usage(tool, team)?;
-        Some(ToolSpec { name: tool.name(dialect).to_owned(), description: description.to_owned(), schema })
+    let (description, schema) = usage(tool, team)?;
+    Some(ToolSpec { name: tool.name(dialect).to_owned(), description: description.to_owned(), schema })
+}
+
+/// Returns the tool that hires with only two fields: which agent, and its task. `None` if there is nobody to hire.
+pub(crate) fn spec_of_two_fields(team: &Team) -> Option<ToolSpec> {
+    if team.workers.is_empty() && team.ad_hoc.is_none() {
+        return None;
+    }
+    let (agent, what) = match team.dialect {
+        Dialect::DelegateTask => ("specialty", "task"),
+        Dialect::DelegateToAgent => ("target_agent", "prompt"),
+        Dialect::Agent => ("subagent_type", "prompt"),
     };
-    DelegationTool::all(team, hired).filter_map(spec).collect()
+    let schema = object(&[(agent, agents(team, "Who does it.")), (what, task())], &[agent, what]);
+    let description = "Gives a task to another agent and returns its report.".to_owned();
+    Some(ToolSpec { name: DelegationTool::Hire.name(team.dialect).to_owned(), description, schema })
 }
 
 /// Returns the description of a tool and the schema of its arguments. Only a hirer can be shown the tool that hires. Every request

@@ -21,12 +21,12 @@ const BYTES_PER_TOKEN: usize = 3;
 /// Returns what an agent is shown for its last reply: the whole transcript, or, if the request is cut, what fits into its tokens:
 /// our own sentences, and else one byte for each token, because any text has at most that many. Half of that room is for the task,
 /// half of what the task leaves is for the instructions, which are shown whole or not at all, and the rest is for the newest
-/// texts. What precedes the brief is left out.
+/// texts. What precedes the brief is left out. The second of the `instructions` precede the messages if the first don't.
 pub(crate) fn last_prompt(
     facts: &[Fact],
     texts: &dyn Texts,
     request: &Request,
-    instructions: &str,
+    [instructions, without]: [&str; 2],
 ) -> Result<LastPrompt, TextError> {
     let mut messages = transcript(facts, texts)?;
     let demand = |left_out| wording::last_reply(request.max_tokens, left_out);
@@ -41,7 +41,7 @@ pub(crate) fn last_prompt(
         return Ok(LastPrompt { messages, instructed: true });
     }
     let brief = facts.iter().find_map(Fact::opened).map(|brief| opening(brief, texts)).transpose()?.unwrap_or_default();
-    let ours = demand(usize::MAX).len() + wording::CUT_HEADING.len() + wording::TASK_CUT.len();
+    let ours = demand(usize::MAX).len() + wording::CUT_HEADING.len() + wording::TASK_CUT.len() + without.len();
     let room = usize::try_from(request.tokens).unwrap_or(usize::MAX).saturating_sub(ours / BYTES_PER_TOKEN + 1);
     let shown = brief.floor_char_boundary(room / 2);
     let room = room - shown;

@@ -32,6 +32,7 @@ fn prompt(ask: u32, parts: Vec<Part>) -> Prompt {
         status: None,
         max_tokens: 100,
         must_call: None,
+        json_turn: None,
         continues: None,
         data: None,
     }

@@ -1,6 +1,7 @@
 //! Hiring: the tools of an agent, the reading of its calls, and the verdict on its final text.
 
 mod data;
+mod json_turn;
 mod last;
 mod read;
 mod shown;

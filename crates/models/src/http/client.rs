@@ -3,8 +3,7 @@
 
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use guildhall_agent::{
@@ -51,8 +50,8 @@ pub struct Provider {
     endpoint: Endpoint,
     http: OnceLock<Result<reqwest::Client, String>>,
     openings: Openings,
-    /// Whether the server has refused a request with a schema for the reply.
-    refused_json: AtomicBool,
+    /// The form of requests, without the parts that the server does not accept.
+    form: Mutex<Form>,
 }
 
 /// The result of one request.
@@ -90,31 +89,40 @@ impl Provider {
         Provider {
             wire,
             url: endpoint.base_url.method(method),
+            form: Mutex::new(Form::of(&endpoint)),
             endpoint,
             http: OnceLock::new(),
             openings: Openings::default(),
-            refused_json: AtomicBool::new(false),
         }
     }
 
-    fn form(&self) -> Form {
-        let form = Form::of(&self.endpoint);
-        if self.refused_json.load(Ordering::Relaxed) { Form { calls: CallFormat::Tools, ..form } } else { form }
+    fn form(&self) -> MutexGuard<'_, Form> {
+        // A panic while the lock was held leaves the form valid: it is changed at once.
+        self.form.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves out of later requests what the server refused before it accepted this form.
+    fn learn(&self, accepted: Form) {
+        let mut form = self.form();
+        *form = form.simplest(accepted);
     }
 
     /// Sends requests until one has a final result: again after a failure that can't have cost anything, and in a simpler form
     /// if the server refuses a part of the request that not every server knows.
     async fn ask_until_final(&self, prompt: &Prompt, watch: Watch<'_>) -> Attempt {
-        let mut form = self.form();
+        let mut form = *self.form();
         let mut tries = Tries::new(&self.endpoint.retry);
         loop {
             match self.request(form, prompt, watch).await {
-                RequestResult::Final(attempt) => return attempt,
-                RequestResult::BadRequest(attempt) => {
-                    let Some(simpler) = form.simpler(prompt) else { return attempt };
-                    if form.calls != simpler.calls {
-                        self.refused_json.store(true, Ordering::Relaxed);
+                RequestResult::Final(attempt) => {
+                    // A request that is refused in every form says nothing about the forms.
+                    if attempt.outcome.is_ok() {
+                        self.learn(form);
                     }
+                    return attempt;
+                }
+                RequestResult::BadRequest(attempt) => {
+                    let Some(simpler) = form.simpler(self.wire, &self.endpoint, prompt) else { return attempt };
                     form = simpler;
                     tries = Tries::new(&self.endpoint.retry);
                 }
@@ -177,7 +185,7 @@ impl Provider {
 
     /// Writes the request for a prompt; `None` for a model inside this process.
     fn body(&self, form: Form, prompt: &Prompt) -> Option<Body> {
-        let opening = self.openings.written(self.wire, &self.endpoint, &prompt.opening, form.calls)?;
+        let opening = self.openings.written(self.wire, &self.endpoint, form.opening(self.wire, prompt))?;
         let rest = request::rest(self.wire, &self.endpoint, prompt, form, &opening);
         Some(Body::wrap(RequestBody::new(opening.start().clone(), rest.into())))
     }
@@ -251,7 +259,7 @@ impl Provider {
             return self.broken("the server sent a compressed body, although the request does not allow that");
         }
         let written = self.endpoint.written_calls;
-        let reducer = Reducer::new(self.wire, prompt, written, form.calls);
+        let reducer = Reducer::new(self.wire, prompt, written, form.calls_of_reply(self.wire, prompt));
         let mut reader = BodyReader { reducer, form: BodyForm::Unknown(Vec::new()), bytes: 0, reported: 0, watch };
         let mut deadline = deadline;
         let end = loop {

@@ -1,8 +1,7 @@
-//! JSON turns: one JSON object per turn instead of native tool calls, for servers that can force a reply to follow a schema. Small
-//! local models often make valid calls only in this way. The object is `{"calls": [{"tool": …, "arguments": {…}}]}` or
-//! `{"report": "…"}`.
+//! JSON turns over HTTP: the conversation without native calls, the schema of a reply, and how a reply is read. The object is
+//! `{"calls": [{"tool": …, "arguments": {…}}]}` or `{"report": "…"}`.
 
-use guildhall_agent::{Message, Opening, Part, RawCall, Reply, ToolSpec};
+use guildhall_agent::{Calls, Choice, Message, Part, RawCall, Reply, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::http::arguments;
@@ -11,18 +10,10 @@ use crate::http::lenient::escape;
 use crate::http::reduce::stop;
 use crate::http::written::{self, Written};
 
-/// The most calls of one turn that a model is asked for. More calls are taken, too.
-const CALLS_MAX: usize = 8;
-
 /// Parts of a tool's schema that some servers can't turn into a grammar, or that a grammar does not need. Without these parts a
 /// call means the same.
 const UNSUPPORTED: &str =
     "minLength maxLength pattern format minItems maxItems minimum maximum examples default description $schema";
-
-/// Returns the instructions of an opening, with the tools listed in them.
-pub(crate) fn instructions(opening: &Opening) -> String {
-    format!("{}\n\n{}", opening.system(), rules(opening.tools()))
-}
 
 /// Returns messages without calls. Results of calls are quoted as text.
 pub(crate) fn without_calls(messages: &[Message]) -> Vec<Message> {
@@ -62,42 +53,25 @@ fn quoted(part: &Part, names: &[(String, String)]) -> Part {
     }
 }
 
-/// Returns the instructions for JSON turns.
-fn rules(tools: &[ToolSpec]) -> String {
-    if tools.is_empty() {
-        return "Answer with one JSON object and nothing else: {\"report\": \"…\"}.".to_owned();
-    }
-    let listed = tools.iter().map(listed).collect::<Vec<_>>().join("\n");
-    format!(
-        "# Your turns\n\nAnswer with one JSON object and nothing else. To use tools: {{\"calls\": [{{\"tool\": \"…\", \
-         \"arguments\": {{…}}}}]}}, up to {CALLS_MAX} calls. When you are done: {{\"report\": \"…\"}}.\n\nTools:\n{listed}\n"
-    )
-}
-
-fn listed(tool: &ToolSpec) -> String {
-    let required = tool.schema["required"].as_array();
-    let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
-    let fields = tool.schema["properties"].as_object().into_iter().flatten().map(|(name, field)| {
-        let optional = if is_required(name) { "" } else { "?" };
-        let kind = match field["enum"].as_array() {
-            Some(values) => values.iter().map(Value::to_string).collect::<Vec<_>>().join(" | "),
-            None => field["type"].as_str().unwrap_or("any").to_owned(),
-        };
-        format!("{name}{optional}: {kind}")
-    });
-    let fields = fields.collect::<Vec<_>>().join(", ");
-    format!("- {} {{{fields}}}: {}", tool.name, tool.description)
+/// Whether the schema of a reply has bounds on the number of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bounds {
+    Set,
+    LeftOut,
 }
 
 /// Returns the schema that a reply must follow.
-pub(crate) fn response_format(tools: &[ToolSpec], must_call: Option<&str>) -> Value {
-    let tools = tools.iter().filter(|tool| must_call.is_none_or(|must| must == tool.name));
-    let calls: Vec<Value> = tools.map(call_schema).collect();
+pub(crate) fn response_format(choice: &Choice, bounds: Bounds) -> Value {
     let mut turns = Vec::new();
-    if !calls.is_empty() {
-        turns.push(object(&[("calls", json!({"type": "array", "items": {"anyOf": calls}}))]));
+    if let Some(Calls { tools, max }) = choice.calls() {
+        let mut calls = json!({"type": "array", "items": {"anyOf": tools.iter().map(call_schema).collect::<Vec<_>>()}});
+        if bounds == Bounds::Set {
+            calls["minItems"] = json!(1);
+            calls["maxItems"] = json!(max);
+        }
+        turns.push(object(&[("calls", calls)]));
     }
-    if must_call.is_none() || turns.is_empty() {
+    if choice.may_report() {
         turns.push(object(&[("report", json!({"type": "string"}))]));
     }
     let schema = if turns.len() == 1 { turns.remove(0) } else { json!({"anyOf": turns}) };

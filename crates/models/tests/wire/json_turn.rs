@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use guildhall_agent::{CallFormat, Message, Model, Part, Prompt, RawCall, Reply, Stop, ToolSpec, Wire};
+use guildhall_agent::{CallFormat, Calls, Choice, Message, Model, Part, Prompt, RawCall, Reply, Stop, ToolSpec, Wire};
 use guildhall_models::{Endpoint, Event, Form, Provider, Reducer, ToolChoice, WrittenCalls};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::faults::fault;
 use crate::server::{Server, Step, stream};
-use crate::setting::{ask_with, body, chunks, delta, endpoint, finish, opened, prompt};
+use crate::setting::{ask_with, body, chunks, delta, endpoint, finish, json_turn, prompt};
 
 fn in_json(endpoint: &mut Endpoint) {
     endpoint.calls = CallFormat::Json;
@@ -170,41 +170,44 @@ fn shown(prompt: &Prompt) -> Value {
     body(Wire::OpenAi, &endpoint, prompt, Form::of(&endpoint)).unwrap()
 }
 
+/// The request for a JSON turn of this choice.
+fn asked_for(choice: Choice) -> Value {
+    shown(&Prompt { json_turn: Some(json_turn(choice)), ..prompt() })
+}
+
+fn schema(body: &Value) -> String {
+    serde_json::to_string_pretty(&body["response_format"]["json_schema"]["schema"]).unwrap()
+}
+
 #[test]
-#[allow(clippy::too_many_lines, reason = "most lines are a schema")]
-fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_support() {
-    let nothing = ToolSpec {
-        name: "list_agents".to_owned(),
-        description: "Lists.".to_owned(),
-        schema: json!({"type": "object", "properties": {}}),
-    };
+fn a_request_has_the_instructions_and_the_status_of_json_turns_and_quotes_results() {
     let call = RawCall { id: "x".to_owned(), name: "search".to_owned(), arguments: Ok(json!({"pattern": "a"})) };
     let assistant =
         Reply { wire: Wire::OpenAi, raw: Value::Null, words: None, calls: vec![call], stop: Stop::Calls, part: None };
     let result = Part::Result { call: "x".to_owned(), text: "a.rs:1 \"\"\"".to_owned(), failed: false };
     let first = Message::User(vec![Part::Words("Look.".to_owned())]);
     let messages = vec![first, Message::Assistant(Arc::new(assistant)), Message::User(vec![result])];
-    let opened = opened("You are a tester.", vec![bounded(), nothing]);
-    let prompt = Prompt { messages, status: Some("[status: 5]".to_owned()), ..opened };
-    let body = shown(&prompt);
-    assert_eq!(body["tools"], Value::Null);
-    assert_snapshot!(body["messages"][0]["content"].as_str().unwrap(), @r#"
-    You are a tester.
-
-    # Your turns
-
-    Answer with one JSON object and nothing else. To use tools: {"calls": [{"tool": "…", "arguments": {…}}]}, up to 8 calls. When you are done: {"report": "…"}.
-
-    Tools:
-    - search {pattern: string, count?: number, kind?: "a" | "b"}: Searches.
-    - list_agents {}: Lists.
-    "#);
+    let body = shown(&Prompt { messages, status: Some("[status: 5]".to_owned()), ..prompt() });
+    assert_eq!((&body["tools"], &body["max_tokens"]), (&Value::Null, &json!(256)));
+    assert_eq!(body["messages"][0]["content"], "You are a tester. Answer in JSON, with read_file and list_files.");
     assert_eq!(
         body["messages"][2],
         json!({"role": "assistant", "content": "{\"calls\":[{\"tool\":\"search\",\"arguments\":{\"pattern\":\"a\"}}]}"})
     );
-    assert_eq!(body["messages"][3]["content"], "The result of search:\n\"\"\"\na.rs:1 '''\n\"\"\"\n\n[status: 5]");
-    assert_snapshot!(serde_json::to_string_pretty(&body["response_format"]["json_schema"]["schema"]).unwrap(), @r#"
+    let result = "The result of search:\n\"\"\"\na.rs:1 '''\n\"\"\"\n\n[status: 5, in JSON]";
+    assert_eq!(body["messages"][3]["content"], result);
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "most lines are a schema")]
+fn the_schema_has_only_parts_that_servers_support_and_bounds_the_number_of_calls() {
+    let nothing = ToolSpec {
+        name: "list_agents".to_owned(),
+        description: "Lists.".to_owned(),
+        schema: json!({"type": "object", "properties": {}}),
+    };
+    let body = asked_for(Choice::CallsOrReport(Calls { tools: vec![bounded(), nothing], max: 3 }));
+    assert_snapshot!(schema(&body), @r#"
     {
       "anyOf": [
         {
@@ -262,7 +265,9 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
                     "additionalProperties": false
                   }
                 ]
-              }
+              },
+              "minItems": 1,
+              "maxItems": 3
             }
           },
           "required": [
@@ -288,31 +293,113 @@ fn a_request_lists_the_tools_quotes_results_and_has_a_schema_that_servers_suppor
 }
 
 #[test]
-fn the_last_turn_can_only_report_and_a_forced_turn_can_only_call() {
-    let schema = |prompt: &Prompt| shown(prompt)["response_format"]["json_schema"]["schema"].to_string();
-    let last = schema(&opened("You are a tester.", Vec::new()));
-    assert!(last.contains("\"report\"") && !last.contains("\"calls\""), "{last}");
-    let forced = schema(&Prompt { must_call: Some("list_files".to_owned()), ..prompt() });
-    assert!(forced.contains("list_files") && !forced.contains("report") && !forced.contains("read_file"), "{forced}");
+fn a_turn_can_be_only_a_report_or_only_calls() {
+    let report = schema(&asked_for(Choice::Report));
+    assert!(report.contains("\"report\"") && !report.contains("\"calls\"") && !report.contains("anyOf"), "{report}");
+    assert!(!report.contains("maxLength"), "the length of a report is limited by its tokens: {report}");
+    let calls = schema(&asked_for(Choice::Calls(Calls { tools: vec![bounded()], max: 1 })));
+    assert!(calls.contains("search") && !calls.contains("report"), "{calls}");
+    let forced = shown(&Prompt { must_call: Some("read_file".to_owned()), ..prompt() });
+    assert_eq!(forced["tool_choice"], Value::Null, "the schema says what must be called");
 }
 
-#[tokio::test]
-async fn a_server_that_refuses_a_schema_then_gets_requests_with_tools() {
-    let refused = || fault(400, "", "invalid_request_error", "response_format is not supported");
-    let native = || says("Hello.", "stop");
-    let server = Server::start(vec![refused(), native(), native()]);
+#[test]
+fn every_json_turn_has_a_penalty_for_repetition_that_the_settings_can_replace() {
+    for choice in [Choice::Report, Choice::Calls(Calls { tools: vec![bounded()], max: 1 })] {
+        assert_eq!(asked_for(choice)["frequency_penalty"], 0.3);
+    }
+    let mut own = endpoint("http://127.0.0.1:1");
+    in_json(&mut own);
+    own.extra.insert("frequency_penalty".to_owned(), json!(0.7));
+    let body = body(Wire::OpenAi, &own, &prompt(), Form::of(&own)).unwrap();
+    assert_eq!(body["frequency_penalty"], 0.7);
+    let native = body_of(CallFormat::Tools);
+    assert_eq!((&native["frequency_penalty"], native["tools"].is_array()), (&Value::Null, true));
+    assert_eq!(native["max_tokens"], 512, "the limit of JSON turns is theirs alone");
+}
+
+/// The request for the usual prompt with calls of this format.
+fn body_of(calls: CallFormat) -> Value {
+    let endpoint = endpoint("http://127.0.0.1:1");
+    body(Wire::OpenAi, &endpoint, &prompt(), Form { calls, ..Form::of(&endpoint) }).unwrap()
+}
+
+/// What a request has of the parts that a server may refuse.
+fn parts(body: &Value) -> Vec<&'static str> {
+    let has_bounds = body.to_string().contains("maxItems");
+    let parts = [
+        ("penalty", !body["frequency_penalty"].is_null()),
+        ("bounds", has_bounds),
+        ("schema", !body["response_format"].is_null()),
+        ("tools", !body["tools"].is_null()),
+    ];
+    parts.into_iter().filter(|(_, is_there)| *is_there).map(|(part, _)| part).collect()
+}
+
+/// Makes these requests to a server that gives these answers, and returns what each request had.
+async fn requests(answers: Vec<Vec<Step>>, prompts: &[Prompt]) -> (Vec<Vec<&'static str>>, Provider) {
+    let server = Server::start(answers);
     let mut endpoint = endpoint(&server.url());
     in_json(&mut endpoint);
     let model = Provider::new(Wire::OpenAi, endpoint);
-    assert!(model.has_json_turns());
-    for _ in 0..2 {
-        let attempt = model.ask(&prompt(), &|_| {}).await;
-        assert_eq!(attempt.outcome.unwrap().words.as_deref(), Some("Hello."));
+    for prompt in prompts {
+        // Some of the tests are about requests that are refused in every form.
+        drop(model.ask(prompt, &|_| {}).await);
     }
-    assert!(!model.has_json_turns());
-    let bodies: Vec<Value> = server.requests().await.into_iter().map(|request| request.body).collect();
-    let has = |key: &str| bodies.iter().map(|body| !body[key].is_null()).collect::<Vec<_>>();
-    assert_eq!((has("response_format"), has("tools")), (vec![true, false, false], vec![false, true, true]));
+    let requests = server.requests().await;
+    (requests.iter().map(|request| parts(&request.body)).collect(), model)
+}
+
+fn refused() -> Vec<Step> {
+    fault(400, "", "invalid_request_error", "this is not supported")
+}
+
+#[tokio::test]
+async fn what_a_server_refuses_is_left_out_for_the_session() {
+    let (all, bounds, schema) = (vec!["penalty", "bounds", "schema"], vec!["bounds", "schema"], vec!["schema"]);
+    let told = || says("{\"report\": \"Hello.\"}", "stop");
+    let twice = [prompt(), prompt()];
+    let (sent, model) = requests(vec![refused(), told(), told()], &twice).await;
+    assert_eq!((sent, model.has_json_turns()), (vec![all.clone(), bounds.clone(), bounds.clone()], true));
+    let (sent, model) = requests(vec![refused(), refused(), told(), told()], &twice).await;
+    let expect = vec![all.clone(), bounds.clone(), schema.clone(), schema.clone()];
+    assert_eq!((sent, model.has_json_turns()), (expect, true));
+    let native = || says("Hello.", "stop");
+    let (sent, model) = requests(vec![refused(), refused(), refused(), native(), native()], &twice).await;
+    let expect = vec![all, bounds, schema, vec!["tools"], vec!["tools"]];
+    assert_eq!((sent, model.has_json_turns()), (expect, false));
+}
+
+#[tokio::test]
+async fn a_request_is_not_sent_again_without_a_part_that_it_did_not_have() {
+    let report = Prompt { json_turn: Some(json_turn(Choice::Report)), ..prompt() };
+    let (sent, _) = requests(vec![refused(), refused(), says("Hello.", "stop")], &[report]).await;
+    assert_eq!(sent, [vec!["penalty", "schema"], vec!["schema"], vec!["tools"]]);
+}
+
+#[tokio::test]
+async fn a_penalty_of_the_settings_is_not_left_out() {
+    let server = Server::start(vec![refused(), says("{\"report\": \"Hello.\"}", "stop")]);
+    let mut endpoint = endpoint(&server.url());
+    in_json(&mut endpoint);
+    endpoint.extra.insert("frequency_penalty".to_owned(), json!(0.7));
+    let attempt = Provider::new(Wire::OpenAi, endpoint).ask(&prompt(), &|_| {}).await;
+    assert_eq!(attempt.outcome.unwrap().words.as_deref(), Some("Hello."));
+    let sent: Vec<_> = server.requests().await.iter().map(|request| parts(&request.body)).collect();
+    assert_eq!(sent, [vec!["penalty", "bounds", "schema"], vec!["penalty", "schema"]]);
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_in_every_form_says_nothing_about_the_forms() {
+    let told = says("{\"report\": \"Hello.\"}", "stop");
+    let answers = vec![refused(), refused(), refused(), refused(), told];
+    let (sent, model) = requests(answers, &[prompt(), prompt()]).await;
+    assert_eq!((sent[3].clone(), sent[4].clone()), (vec!["tools"], vec!["penalty", "bounds", "schema"]));
+    assert!(model.has_json_turns());
+    let no_key = fault(401, "", "authentication_error", "the key is wrong");
+    let told = says("{\"report\": \"Hello.\"}", "stop");
+    let (sent, _) = requests(vec![refused(), no_key, told], &[prompt(), prompt()]).await;
+    assert_eq!((sent[1].clone(), sent[2].clone()), (vec!["bounds", "schema"], vec!["penalty", "bounds", "schema"]));
 }
 
 #[tokio::test]

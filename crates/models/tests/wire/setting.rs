@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use guildhall_agent::{Attempt, CallFormat, Delta, Message, Model, Opening, Part, Prompt, Reply, ToolSpec, Wire};
+use guildhall_agent::{
+    Attempt, CallFormat, Calls, Choice, Delta, JsonTurn, Message, Model, Opening, Part, Prompt, Reply, ToolSpec, Wire,
+};
 use guildhall_kernel::{AskId, AskKey, Path};
 use guildhall_models::{BaseUrl, Endpoint, Event, Fault, Form, Key, Provider, Reducer, Retry, Timeouts, WrittenCalls};
 use serde_json::{Value, json};
@@ -16,9 +18,11 @@ pub(crate) fn prompt() -> Prompt {
         description: format!("Does {name}."),
         schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
     };
+    let tools = vec![tool("read_file"), tool("list_files")];
     Prompt {
         key: AskKey { contract: Path::root(1), ask: AskId(7) },
-        opening: Arc::new(Opening::new("You are a tester.", vec![tool("read_file"), tool("list_files")])),
+        json_turn: Some(json_turn(Choice::CallsOrReport(Calls { tools: tools.clone(), max: 4 }))),
+        opening: Arc::new(Opening::new("You are a tester.", tools)),
         messages: vec![Message::User(vec![Part::Words("Look.".into())])],
         status: None,
         max_tokens: 512,
@@ -26,6 +30,13 @@ pub(crate) fn prompt() -> Prompt {
         continues: None,
         data: None,
     }
+}
+
+/// A JSON turn with other instructions and another status than those of native calls.
+pub(crate) fn json_turn(choice: Choice) -> JsonTurn {
+    let opening =
+        Arc::new(Opening::new("You are a tester. Answer in JSON, with read_file and list_files.", Vec::new()));
+    JsonTurn { opening, choice, status: Some("[status: 5, in JSON]".into()), max_tokens: 256 }
 }
 
 /// The body of a request as a value.

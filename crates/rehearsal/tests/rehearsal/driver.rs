@@ -92,6 +92,7 @@ impl Hall {
             status: None,
             max_tokens: MAX_TOKENS,
             must_call: None,
+            json_turn: None,
             continues: None,
             data: Some(Box::new(data.clone())),
         };

@@ -43,6 +43,7 @@ fn prompt(data: &PromptData, tools: &[&str], max_tokens: u32) -> Prompt {
         status: None,
         max_tokens,
         must_call: None,
+        json_turn: None,
         continues: None,
         data: Some(Box::new(data.clone())),
     }

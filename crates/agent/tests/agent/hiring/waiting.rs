@@ -11,10 +11,10 @@ use super::read::delegate;
 use super::*;
 
 /// The only call of the first reply.
-const CALL: Origin = Origin::Call(CallRef { reply: AskId(1), index: 0 });
+pub(super) const CALL: Origin = Origin::Call(CallRef { reply: AskId(1), index: 0 });
 
 /// A request, and a reply with one call.
-fn one_call() -> (Vec<Fact>, Text) {
+pub(super) fn one_call() -> (Vec<Fact>, Text) {
     let reply = said(None, &[("delegate_task", json!({}))]);
     let reply = text(TextKind::Reply, &serde_json::to_string(&reply).unwrap());
     let request = Request { upto: 1, hears: Vec::new(), tokens: 1, max_tokens: 1, turn: Turn::Next, cut: false };

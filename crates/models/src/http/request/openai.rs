@@ -9,30 +9,30 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Form, JsonWriter};
+use crate::http::arguments;
 use crate::http::endpoint::Endpoint;
-use crate::http::{arguments, json_turn};
 
 /// Returns the fields that requests with this opening have.
-pub(super) fn fields(opening: &Opening, in_json: bool) -> Vec<&'static str> {
+pub(super) fn fields(opening: &Opening) -> Vec<&'static str> {
     let mut fields = vec!["model", "stream", "stream_options", "messages"];
-    fields.extend((!in_json && !opening.tools().is_empty()).then_some("tools"));
+    fields.extend((!opening.tools().is_empty()).then_some("tools"));
     fields
 }
 
-pub(super) fn write_opening(opening: &Opening, in_json: bool, json: &mut JsonWriter) {
+pub(super) fn write_opening(opening: &Opening, json: &mut JsonWriter) {
     json.field("stream_options", &json!({"include_usage": true}));
     let tool = |ToolSpec { name, description, schema }: &ToolSpec| {
         let function = json!({"name": name, "description": description, "parameters": schema});
         json!({"type": "function", "function": function})
     };
-    if !in_json && !opening.tools().is_empty() {
+    if !opening.tools().is_empty() {
         json.field("tools", &opening.tools().iter().map(tool).collect::<Vec<_>>());
     }
     json.raw(",\"messages\":[");
     json.is_list_empty = true;
-    let system = if in_json { Cow::Owned(json_turn::instructions(opening)) } else { Cow::Borrowed(opening.system()) };
+    let system = opening.system();
     if !system.trim().is_empty() {
-        json.item(&Sent::System { content: &system });
+        json.item(&Sent::System { content: system });
     }
 }
 

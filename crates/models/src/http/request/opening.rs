@@ -5,11 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
-use guildhall_agent::{CallFormat, Opening, Wire};
+use guildhall_agent::{Opening, Wire};
 
 use super::{JsonWriter, SOMETIMES_OURS, anthropic, limit_name, openai};
 use crate::http::endpoint::Endpoint;
-use crate::http::json_turn;
 
 /// How many written openings a provider keeps.
 const OPENINGS_MAX: usize = 64;
@@ -18,22 +17,18 @@ const OPENINGS_MAX: usize = 64;
 pub(crate) struct WrittenOpening {
     /// Everything up to the first message that is not the opening's own.
     start: Bytes,
-    /// The schema of a reply that may do everything, if replies are JSON turns.
-    response_format: Option<String>,
 }
 
 impl WrittenOpening {
-    pub(super) fn new(wire: Wire, endpoint: &Endpoint, opening: &Opening, calls: CallFormat) -> Option<WrittenOpening> {
-        let in_json = match (wire, calls) {
-            (Wire::Anthropic, _) | (Wire::OpenAi, CallFormat::Tools) => false,
-            (Wire::OpenAi, CallFormat::Json) => true,
-            (Wire::Inside, _) => return None,
-        };
+    pub(super) fn new(wire: Wire, endpoint: &Endpoint, opening: &Opening) -> Option<WrittenOpening> {
+        if wire == Wire::Inside {
+            return None;
+        }
         let mut json = JsonWriter::default();
         json.raw("{");
         let ours = match wire {
             Wire::Anthropic => anthropic::fields(opening),
-            Wire::OpenAi | Wire::Inside => openai::fields(opening, in_json),
+            Wire::OpenAi | Wire::Inside => openai::fields(opening),
         };
         let is_ours = |name: &str| ours.contains(&name) || name == limit_name(wire, endpoint);
         for (name, value) in endpoint.extra.iter().filter(|(name, _)| !is_ours(name)) {
@@ -45,19 +40,14 @@ impl WrittenOpening {
         json.field("stream", &true);
         match wire {
             Wire::Anthropic => anthropic::write_opening(opening, &mut json),
-            Wire::OpenAi | Wire::Inside => openai::write_opening(opening, in_json, &mut json),
+            Wire::OpenAi | Wire::Inside => openai::write_opening(opening, &mut json),
         }
-        let response_format = in_json.then(|| json_turn::response_format(opening.tools(), None).to_string());
-        Some(WrittenOpening { start: json.bytes.into(), response_format })
+        Some(WrittenOpening { start: json.bytes.into() })
     }
 
     /// Returns the bytes that the request begins with.
     pub(crate) fn start(&self) -> &Bytes {
         &self.start
-    }
-
-    pub(super) fn response_format(&self) -> Option<&str> {
-        self.response_format.as_deref()
     }
 
     /// Whether the opening has a message of its own.
@@ -71,7 +61,7 @@ impl WrittenOpening {
 pub(crate) struct Openings(Mutex<Vec<Entry>>);
 
 /// As long as an entry exists, no other opening can have the same address.
-type Entry = (Weak<Opening>, CallFormat, Arc<WrittenOpening>);
+type Entry = (Weak<Opening>, Arc<WrittenOpening>);
 
 impl Openings {
     /// Returns the written form of an opening; `None` for a model inside this process.
@@ -80,27 +70,26 @@ impl Openings {
         wire: Wire,
         endpoint: &Endpoint,
         opening: &Arc<Opening>,
-        calls: CallFormat,
     ) -> Option<Arc<WrittenOpening>> {
-        if let Some(known) = self.find(opening, calls) {
+        if let Some(known) = self.find(opening) {
             return Some(known);
         }
-        let written = Arc::new(WrittenOpening::new(wire, endpoint, opening, calls)?);
+        let written = Arc::new(WrittenOpening::new(wire, endpoint, opening)?);
         let mut entries = self.entries();
-        entries.retain(|(known, _, _)| known.strong_count() > 0);
+        entries.retain(|(known, _)| known.strong_count() > 0);
         if entries.len() >= OPENINGS_MAX {
             entries.remove(0);
         }
-        entries.push((Arc::downgrade(opening), calls, Arc::clone(&written)));
+        entries.push((Arc::downgrade(opening), Arc::clone(&written)));
         Some(written)
     }
 
-    fn find(&self, opening: &Arc<Opening>, calls: CallFormat) -> Option<Arc<WrittenOpening>> {
+    fn find(&self, opening: &Arc<Opening>) -> Option<Arc<WrittenOpening>> {
         let mut entries = self.entries();
-        let is_same = |(known, form, _): &Entry| *form == calls && Weak::as_ptr(known) == Arc::as_ptr(opening);
+        let is_same = |(known, _): &Entry| Weak::as_ptr(known) == Arc::as_ptr(opening);
         let at = entries.iter().rposition(is_same)?;
         entries[at..].rotate_left(1);
-        entries.last().map(|(_, _, written)| Arc::clone(written))
+        entries.last().map(|(_, written)| Arc::clone(written))
     }
 
     fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
