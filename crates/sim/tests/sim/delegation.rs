@@ -325,7 +325,7 @@ fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
     agent:  [a delegate_task]
     failure of a: refused: you can't hire yourself: do the work yourself, or hire a different agent.
     agent:  [b delegate_task]
-    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.349sat">
+    result of b: <sub-agent-complete id="1.1" agent="near-looker" granted="100sat" used="2.353sat">
     Grey.
     </sub-agent-complete>
     "#);
