@@ -333,6 +333,8 @@ fn an_agent_does_not_hire_itself_or_an_agent_above_it() {
     user: boss needs:
 
     Look at the near side.
+
+    These members of your team work above you and can't be hired: boss.
     agent:  [c delegate_task]
     failure of c: refused: boss -> near-looker -> boss would be a cycle: hire an agent that is not waiting for you.
     ");
