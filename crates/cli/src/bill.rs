@@ -75,9 +75,9 @@ impl Sheet<'_> {
             (Money::Play, _) => IN_PLAY_MONEY,
         };
         let mut lines = vec![format!("bill, {kind}, {}:", at_rate(self.rate))];
-        let listed = self.listed(extent);
+        let (listed, others) = self.split(extent);
         lines.extend(self.table(&listed).lines(columns));
-        lines.extend(self.unlisted(&listed));
+        lines.extend(self.unlisted(&others));
         for line in &listed {
             self.notes(line, extent, &mut lines);
         }
@@ -106,11 +106,12 @@ impl Sheet<'_> {
         lines
     }
 
-    /// Returns the contracts that are listed, in the order of the tree: the root, contracts with notes, and the most expensive.
-    fn listed(&self, extent: Extent) -> Vec<&Line> {
+    /// Returns the contracts that are listed: the root, contracts with notes, and the most expensive; then the others. Both are in
+    /// the order of the tree.
+    fn split(&self, extent: Extent) -> (Vec<&Line>, Vec<&Line>) {
         let all = &self.bill.lines;
         if extent == Extent::Whole || all.len() <= ROWS_MAX {
-            return all.iter().collect();
+            return (all.iter().collect(), Vec::new());
         }
         let mut by_weight: Vec<&Line> = all.iter().collect();
         by_weight.sort_by_key(|line| {
@@ -118,13 +119,11 @@ impl Sheet<'_> {
             (line.contract.level() > 0, !is_noted, std::cmp::Reverse(line.own.total()))
         });
         let listed: BTreeSet<&Path> = by_weight.iter().take(ROWS_MAX).map(|line| &line.contract).collect();
-        all.iter().filter(|line| listed.contains(&line.contract)).collect()
+        all.iter().partition(|line| listed.contains(&line.contract))
     }
 
     /// Returns one line for the contracts that are not listed.
-    fn unlisted(&self, listed: &[&Line]) -> Option<String> {
-        let is_listed = |line: &&Line| listed.iter().any(|other| other.contract == line.contract);
-        let others: Vec<&Line> = self.bill.lines.iter().filter(|line| !is_listed(line)).collect();
+    fn unlisted(&self, others: &[&Line]) -> Option<String> {
         let cost = charges(others.iter().fold(Charges::default(), |sum, line| sum.and(line.own)), sats);
         let list = format!("guildhall show {}", self.session);
         (!others.is_empty()).then(|| format!("  … and {} more: {cost}; all of them: {list}", others.len()))
@@ -133,12 +132,13 @@ impl Sheet<'_> {
     fn table(&self, listed: &[&Line]) -> Table {
         let unit = listed.first().map_or("tokens", |line| unit(line));
         let several = self.bill.models().len() > 1;
+        let is_nominal = self.is_nominal();
         let mut columns = vec![
             Column::left("contract", 3, |line| line.contract.to_string()),
             Column::left("agent", 3, |line| cut(self.name(line), NAME_COLUMNS_MAX)),
         ];
         if several {
-            columns.push(Column::left("model", 0, |line| self.model(line)));
+            columns.push(Column::left("model", 0, |line| model(line, is_nominal)));
         }
         columns.push(Column::right("used", 3, |line| sats(line.own.used)));
         columns.push(Column::right("", 2, |line| self.rate.usd_per_btc.to_usd(line.own.used).to_string()));
@@ -158,11 +158,6 @@ impl Sheet<'_> {
 
     fn name<'a>(&'a self, line: &'a Line) -> &'a str {
         self.names.get(&line.contract).map_or(line.agent.as_str(), String::as_str)
-    }
-
-    fn model(&self, line: &Line) -> String {
-        let nominal = if line.nominal && !self.is_nominal() { ", nominal" } else { "" };
-        line.model.as_ref().map_or_else(String::new, |model| format!("{model}{nominal}"))
     }
 
     fn state(&self, line: &Line) -> String {
@@ -260,6 +255,12 @@ impl Sheet<'_> {
     fn is_nominal(&self) -> bool {
         self.bill.is_nominal()
     }
+}
+
+/// The model of a contract. If nobody bills any model, the heading of the bill says so.
+fn model(line: &Line, is_nominal: bool) -> String {
+    let nominal = if line.nominal && !is_nominal { ", nominal" } else { "" };
+    line.model.as_ref().map_or_else(String::new, |model| format!("{model}{nominal}"))
 }
 
 /// Describes what an agent has earned. A payee is named if it has another name than the agent.
