@@ -15,6 +15,12 @@ use crate::wording::count;
 /// The longest part of a description that is shown, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 72;
 
+/// How many hiring cycles are described. A team whose agents all list each other has a cycle for each pair of them.
+const CYCLES_MAX: usize = 20;
+
+/// How many agents of a long cycle are named at its start, and how many at its end.
+const CYCLE_NAMES_MAX: usize = 6;
+
 /// The agents that one agent, its hires and their hires can hire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map<'a> {
@@ -77,14 +83,22 @@ impl Roster {
         })
     }
 
-    /// Finds the cycles among hiring lists, each once. Agents that may hire every agent are left out: the runtime refuses their
+    /// Finds the cycles among hiring lists, each once; a last problem counts those beyond [`CYCLES_MAX`]. Each entry of a list is
+    /// followed once, whatever the number of cycles. Agents that may hire every agent are left out: the runtime refuses their
     /// cycles when they happen. A cycle of agents that are all `recursive` is not a problem.
     pub fn cycles(&self) -> Vec<Problem> {
-        let mut walk = Walk { roster: self, path: Vec::new(), done: BTreeSet::new(), found: BTreeMap::new() };
+        let mut walk = Walk {
+            roster: self,
+            path: Vec::new(),
+            places: BTreeMap::new(),
+            done: BTreeSet::new(),
+            found: Vec::new(),
+            more: None,
+        };
         for agent in self.agents() {
             walk.visit(agent);
         }
-        walk.found.into_values().collect()
+        walk.problems()
     }
 }
 
@@ -97,10 +111,21 @@ fn named(hirer: &AgentFile) -> &[Listed] {
 
 struct Walk<'a> {
     roster: &'a Roster,
-    path: Vec<&'a AgentFile>,
+    path: Vec<Step<'a>>,
+    /// Where on the path each of its agents is.
+    places: BTreeMap<&'a AgentName, usize>,
     done: BTreeSet<&'a AgentName>,
-    /// The problems, by the names in the cycle.
-    found: BTreeMap<Vec<&'a AgentName>, Problem>,
+    /// The first problems.
+    found: Vec<Problem>,
+    /// The first cycle that is not described, and the number of those cycles.
+    more: Option<(&'a AgentFile, u32, usize)>,
+}
+
+/// An agent on the path of a walk.
+struct Step<'a> {
+    agent: &'a AgentFile,
+    /// How many agents up to here, this one included, are not recursive.
+    not_recursive: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -108,27 +133,49 @@ impl<'a> Walk<'a> {
         if !self.done.insert(&agent.name) {
             return;
         }
-        self.path.push(agent);
+        let is_recursive = agent.delegation.as_ref().is_some_and(|how| how.recursive);
+        let before = self.path.last().map_or(0, |step| step.not_recursive);
+        self.places.insert(&agent.name, self.path.len());
+        self.path.push(Step { agent, not_recursive: before + usize::from(!is_recursive) });
         for listed in named(agent) {
-            let first = self.path.iter().position(|before| before.name == listed.name);
-            match (first, self.roster.get(&listed.name)) {
-                (Some(first), _) => self.note(first, listed.line),
+            match (self.places.get(&listed.name), self.roster.get(&listed.name)) {
+                (Some(first), _) => self.note(*first, agent, listed.line),
                 (None, Some(next)) => self.visit(next),
                 (None, None) => {}
             }
         }
         self.path.pop();
+        self.places.remove(&agent.name);
     }
 
-    /// Records the cycle from `first` to the end of the path and back.
-    fn note(&mut self, first: usize, line: u32) {
-        let cycle = &self.path[first..];
-        let on_purpose = |agent: &&AgentFile| agent.delegation.as_ref().is_some_and(|how| how.recursive);
-        let Some(last) = cycle.last().filter(|_| !cycle.iter().all(on_purpose)) else { return };
-        let names: Vec<&AgentName> = cycle.iter().map(|agent| &agent.name).collect();
-        let drawn = names.iter().chain(names.first()).map(ToString::to_string).collect::<Vec<_>>().join(" -> ");
-        let flaw = Flaw::warning(line, format!("a hiring cycle, which is refused when the agents work: {drawn}"));
-        self.found.insert(names, flaw.within(&last.place.file));
+    /// Records the cycle from `first` to the last agent of the path and back, unless all of its agents are recursive.
+    fn note(&mut self, first: usize, last: &'a AgentFile, line: u32) {
+        let before = first.checked_sub(1).map_or(0, |before| self.path[before].not_recursive);
+        if self.path.last().is_none_or(|step| step.not_recursive == before) {
+            return;
+        }
+        if self.found.len() == CYCLES_MAX {
+            self.more.get_or_insert((last, line, 0)).2 += 1;
+            return;
+        }
+        let names: Vec<&str> = self.path[first..].iter().map(|step| step.agent.name.as_str()).collect();
+        let cycle = match names.len().saturating_sub(2 * CYCLE_NAMES_MAX) {
+            0 => names.join(" -> "),
+            left_out => {
+                let (start, end) = (&names[..CYCLE_NAMES_MAX], &names[names.len() - CYCLE_NAMES_MAX..]);
+                format!("{} -> ({left_out} more) -> {}", start.join(" -> "), end.join(" -> "))
+            }
+        };
+        let message = format!("a hiring cycle, which is refused when the agents work: {cycle} -> {}", names[0]);
+        self.found.push(Flaw::warning(line, message).within(&last.place.file));
+    }
+
+    fn problems(self) -> Vec<Problem> {
+        let more = self.more.map(|(agent, line, number)| {
+            Flaw::warning(line, format!("{}, which are refused, too", count(number, "more hiring cycle")))
+                .within(&agent.place.file)
+        });
+        self.found.into_iter().chain(more).collect()
     }
 }
 
@@ -136,7 +183,11 @@ impl fmt::Display for Map<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agents = self.levels.iter().map(Vec::len).sum::<usize>();
         writeln!(f, "{} across {}", count(agents, "agent"), count(self.levels.len(), "level"))?;
-        self.draw(f, None, 0)?;
+        let mut on_map: OnMap<'_> = BTreeMap::new();
+        for entry in self.levels.iter().flatten() {
+            on_map.insert(&entry.agent.name, entry);
+        }
+        self.draw(f, &on_map, None, 0)?;
         let (built_in, apart): (Vec<_>, Vec<_>) = self.apart.iter().partition(|agent| agent.is_built_in());
         if !self.apart.is_empty() {
             writeln!(f, "\nnot hired by any of these agents:")?;
@@ -158,23 +209,23 @@ impl fmt::Display for Map<'_> {
     }
 }
 
+/// The entries of a map by name. An agent is on the map once.
+type OnMap<'a> = BTreeMap<&'a AgentName, &'a MapEntry<'a>>;
+
 impl Map<'_> {
     /// Returns whom an agent may hire besides the agents that are drawn below it: agents that are drawn elsewhere, and specialists.
     /// An agent above it can't be hired, unless it hires recursively.
-    fn also(&self, entry: &MapEntry<'_>, depth: usize) -> Vec<String> {
+    fn also(entry: &MapEntry<'_>, on_map: &OnMap<'_>) -> Vec<String> {
         let how = entry.agent.delegation.as_ref();
-        let above = self.above(entry, depth);
-        let below = |name: &AgentName| {
-            let level = self.levels.get(depth + 1).into_iter().flatten();
-            level.into_iter().any(|other| other.agent.name == *name && other.hirer == Some(&entry.agent.name))
-        };
         let recursive = how.is_some_and(|how| how.recursive);
+        let above = above(entry, on_map);
         let elsewhere = |name: &&AgentName| {
-            let is_known = self.levels.iter().flatten().any(|other| other.agent.name == **name);
-            is_known && !below(name) && (recursive || !above.contains(name))
+            let other = on_map.get(*name);
+            let is_below = other.is_some_and(|other| other.hirer == Some(&entry.agent.name));
+            other.is_some() && !is_below && (recursive || !above.contains(name))
         };
         let named: Vec<String> = match how.map(|how| &how.team) {
-            Some(Team::Any) if depth > 0 => vec!["every other agent".to_owned()],
+            Some(Team::Any) if entry.hirer.is_some() => vec!["every other agent".to_owned()],
             Some(Team::Any) | None => Vec::new(),
             Some(Team::Named(names)) => {
                 names.iter().map(|listed| &listed.name).filter(elsewhere).map(ToString::to_string).collect()
@@ -183,27 +234,27 @@ impl Map<'_> {
         named.into_iter().chain(specialists(entry.agent)).collect()
     }
 
-    /// Returns an agent and those above it on the map.
-    fn above<'a>(&'a self, entry: &MapEntry<'a>, depth: usize) -> Vec<&'a AgentName> {
-        let mut names = vec![&entry.agent.name];
-        let mut hirer = entry.hirer;
-        for level in self.levels.iter().take(depth).rev() {
-            let Some(above) = level.iter().find(|above| Some(&above.agent.name) == hirer) else { break };
-            names.push(&above.agent.name);
-            hirer = above.hirer;
-        }
-        names
-    }
-
     /// Draws the agents of one level that an agent of the level above can hire, and below each the agents that it can hire.
-    fn draw(&self, f: &mut fmt::Formatter<'_>, hirer: Option<&AgentName>, depth: usize) -> fmt::Result {
+    fn draw(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        on_map: &OnMap<'_>,
+        hirer: Option<&AgentName>,
+        depth: usize,
+    ) -> fmt::Result {
         let level = self.levels.get(depth).map(Vec::as_slice).unwrap_or_default();
         for entry in level.iter().filter(|entry| entry.hirer == hirer) {
-            writeln!(f, "{:indent$}{}", "", line(entry.agent, &self.also(entry, depth)), indent = 2 * depth)?;
-            self.draw(f, Some(&entry.agent.name), depth + 1)?;
+            writeln!(f, "{:indent$}{}", "", line(entry.agent, &Map::also(entry, on_map)), indent = 2 * depth)?;
+            self.draw(f, on_map, Some(&entry.agent.name), depth + 1)?;
         }
         Ok(())
     }
+}
+
+/// Returns an agent and those above it on the map.
+fn above<'a>(entry: &'a MapEntry<'a>, on_map: &OnMap<'a>) -> BTreeSet<&'a AgentName> {
+    let hirers = std::iter::successors(Some(entry), |below| on_map.get(below.hirer?).copied());
+    hirers.map(|entry| &entry.agent.name).collect()
 }
 
 /// The specialists that an agent may hire, if it may hire any.

@@ -113,3 +113,27 @@ fn a_description_is_one_line_without_control_characters() {
     assert_eq!(map("b").lines().nth(1), Some("b: [31mred"));
     assert_eq!(roster.map(&AgentName::parse("nobody").unwrap()), None);
 }
+
+/// The map of a team whose agents all list each other: its text, and the number of its problems.
+fn of_all_pairs(agents: usize) -> (String, usize) {
+    let home = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..agents).map(|number| format!("n{number:03}")).collect();
+    let team = names.join(", ");
+    for name in &names {
+        let front = format!("name: {name}\ndescription: Does {name}.\ndelegation: {{team: [{team}]}}");
+        write(home.path(), &format!("{name}.md"), &front);
+    }
+    let roster = Roster::load(&[Source::Named(home.path().to_owned())]);
+    let map = roster.map(&AgentName::parse("n000").unwrap()).expect("the agent is on the roster");
+    (map.to_string().replace(&home.path().display().to_string(), "DIR"), map.problems.len())
+}
+
+#[test]
+fn the_map_of_agents_that_all_list_each_other_grows_with_the_pairs() {
+    let ((small, _), (large, problems)) = (of_all_pairs(60), of_all_pairs(240));
+    // Four times the agents have 16 times the pairs and 64 times the agents on their cycles.
+    assert!(large.len() <= 17 * small.len(), "{} bytes, then {}", small.len(), large.len());
+    assert_eq!(problems, 21);
+    assert!(large.ends_with("28900 more hiring cycles, which are refused, too\n"), "{}", large.lines().last().unwrap());
+    assert!(large.contains(": n000 -> n000\n"), "the first cycles are described");
+}
