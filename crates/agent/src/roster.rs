@@ -23,7 +23,7 @@ pub use delegation::{AcceptOf, Budget, Delegation, DelegationMode, Dialect, List
 pub use file::{AgentFile, ReadAgent};
 pub use map::{Level, Map, MapEntry};
 use problem::Flaw;
-pub use problem::{Location, Problem, Severity};
+pub use problem::{Location, Problem, ProblemKind, Severity};
 
 /// The largest agent file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -111,7 +111,7 @@ impl Roster {
                     let (name, other) = (&agent.name, before.place.file.display());
                     let message = format!("the agent {name} is also in {other}: rename one of them");
                     let problem = Flaw::error(agent.place.line, message).within(&agent.place.file);
-                    self.problems.push(Problem { doubled: Some(agent.name), ..problem });
+                    self.problems.push(Problem { kind: ProblemKind::Doubled(agent.name), ..problem });
                 }
                 None => {
                     here.insert(agent.name.clone(), agent);

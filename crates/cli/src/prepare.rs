@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use guildhall::agent::roster::{Level, Map, Problem, Severity, Team};
+use guildhall::agent::roster::{Level, Location, Map, Problem, ProblemKind, Severity, Team};
 use guildhall::kernel::{AgentName, Millis, Msat, Path, SessionKind};
 use guildhall::local::{SessionId, unix_now};
 use guildhall::providers::{Rate, Usd};
@@ -23,7 +23,7 @@ use crate::quote;
 use crate::session_ref::SessionRef;
 use crate::switch::{Keeps, Switch};
 use crate::task_file;
-use crate::team::{self, Found};
+use crate::team::{self, Found, unsupported_line};
 use crate::unknown_model;
 use crate::world::{REHEARSAL, World};
 
@@ -334,7 +334,10 @@ fn broken<'a>(found: &'a Found, maps: &[Map<'_>]) -> Option<&'a Problem> {
     }
     found.errors().find(|problem| {
         let stem = || problem.place.file.file_stem().is_some_and(|stem| needed.contains(&*stem.to_string_lossy()));
-        problem.doubled.as_ref().map_or_else(stem, |name| needed.contains(name.as_str()))
+        match &problem.kind {
+            ProblemKind::Doubled(name) => needed.contains(name.as_str()),
+            ProblemKind::Unsupported(_) | ProblemKind::Other => stem(),
+        }
     })
 }
 
@@ -363,11 +366,15 @@ fn tell_problems(found: &Found, maps: &[Map<'_>]) {
         maps.iter().flat_map(|map| map.levels.iter().flatten()).map(|spot| spot.agent.place.file.as_path()).collect();
     let matters =
         |problem: &&Problem| problem.severity == Severity::Error || at_work.contains(problem.place.file.as_path());
-    let mut problems: Vec<&Problem> = Vec::new();
-    for problem in found.roster.problems().iter().chain(maps.iter().flat_map(|map| &map.problems)).filter(matters) {
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
+    // A map repeats the problems of the roster. Each is told once, in the order in which they were found.
+    let mut told: BTreeSet<(&Location, &str)> = BTreeSet::new();
+    let matching = found.roster.problems().iter().chain(maps.iter().flat_map(|map| &map.problems)).filter(matters);
+    let problems: Vec<&Problem> =
+        matching.filter(|problem| told.insert((&problem.place, problem.message.as_str()))).collect();
+    let (unsupported, problems): (Vec<&Problem>, Vec<&Problem>) =
+        problems.into_iter().partition(|problem| matches!(problem.kind, ProblemKind::Unsupported(_)));
+    if let Some(line) = unsupported_line(unsupported, &found.map_command()) {
+        warn(&line);
     }
     for problem in problems.iter().take(PROBLEMS_MAX) {
         let text = match problem.severity {
@@ -378,7 +385,8 @@ fn tell_problems(found: &Found, maps: &[Map<'_>]) {
         warn(&tame(&text, 400));
     }
     if problems.len() > PROBLEMS_MAX {
-        note(&format!("more problems: {}. To list them, run: guildhall map", problems.len() - PROBLEMS_MAX));
+        let more = problems.len() - PROBLEMS_MAX;
+        note(&format!("more problems: {more}. To list them, run: {}", found.map_command()));
     }
 }
 

@@ -1,16 +1,27 @@
 //! Where agents are searched, and which of them is the first agent.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use guildhall::agent::roster::{Problem, Roster, Severity, Source};
+use guildhall::agent::roster::{Problem, ProblemKind, Roster, Severity, Source};
 use guildhall::entry_of;
 use guildhall::kernel::AgentName;
 
 use crate::exit::Failure;
+use crate::print::tame;
 use crate::world::World;
 
 /// The directories for agents, in a project or in the directory of `--team`.
 const PLACES: [&str; 3] = [".guildhall/agents", ".agents/agents", ".claude/agents"];
+
+/// How many of the things that agent files ask for and that don't exist here are named.
+const UNSUPPORTED_MAX: usize = 8;
+
+/// The longest line about them, in characters.
+const UNSUPPORTED_CHARS_MAX: usize = 400;
+
+/// The longest path in a message, in characters.
+const PATH_CHARS_MAX: usize = 400;
 
 /// The agents that were found.
 pub(crate) struct Found {
@@ -18,19 +29,23 @@ pub(crate) struct Found {
     pub(crate) roster: Roster,
     /// Only the agents of the directory of `--team`.
     named: Option<Roster>,
+    /// The directory of `--team`, as it was typed.
+    team: Option<PathBuf>,
 }
 
-/// Finds agents: in the directory of `--team`, in the project, in the user's own directory, and the built-in ones.
+/// Finds agents: in the directory of `--team`, in the project and the directories above it, in the user's own directory, in Claude
+/// Code's directory of the user, and the built-in ones.
 pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result<Found, Failure> {
     if let Some(team) = team.filter(|team| !team.is_dir()) {
         return Err(Failure::usage(format!("--team {}: this directory does not exist", team.display())));
     }
     let named = team.map(directory);
     let mut sources: Vec<Source> = named.iter().cloned().map(Source::Named).collect();
-    sources.extend(PLACES.iter().map(|place| Source::Usual(project.join(place))));
+    sources.extend(of_repository(project).map(Source::Usual));
     if let Some(config) = world.paths.config.parent() {
         sources.push(Source::Usual(config.join("agents")));
     }
+    sources.extend(world.claude_agents.clone().map(Source::Usual));
     sources.push(Source::BuiltIn);
     let alone = named.map(|directory| Roster::load(&[Source::Named(directory)]));
     if let Some(alone) = alone.as_ref().filter(|alone| alone.agents().next().is_none()) {
@@ -39,7 +54,41 @@ pub(crate) fn find(world: &World, project: &Path, team: Option<&Path>) -> Result
             if errors.is_empty() { "this directory has no agent files (*.md)".to_owned() } else { errors.join("\n") };
         return Err(Failure::usage(format!("--team {}: {why}", team.unwrap_or(project).display())));
     }
-    Ok(Found { roster: Roster::load(&sources), named: alone })
+    Ok(Found { roster: Roster::load(&sources), named: alone, team: team.map(Path::to_owned) })
+}
+
+/// The directories for agents in a project and above it, up to the root of its repository, nearest first. Without a repository, only
+/// the project's own: a directory above it may belong to somebody else.
+fn of_repository(project: &Path) -> impl Iterator<Item = PathBuf> {
+    let above = project.ancestors().position(|directory| directory.join(".git").exists()).unwrap_or(0);
+    let directories = project.ancestors().take(above + 1);
+    directories.flat_map(|directory| PLACES.iter().map(|place| directory.join(place)))
+}
+
+/// Names the tools and settings that agent files ask for and that don't exist here, on one line, with the command for the whole list.
+pub(crate) fn unsupported_line<'a>(problems: impl IntoIterator<Item = &'a Problem>, list: &str) -> Option<String> {
+    let (mut named, mut files): (BTreeSet<&str>, BTreeSet<&Path>) = (BTreeSet::new(), BTreeSet::new());
+    for problem in problems {
+        match &problem.kind {
+            ProblemKind::Unsupported(what) => {
+                named.insert(what);
+                files.insert(&problem.place.file);
+            }
+            ProblemKind::Doubled(_) | ProblemKind::Other => {}
+        }
+    }
+    let some = named.iter().take(UNSUPPORTED_MAX).copied().collect::<Vec<_>>().join(", ");
+    let more = match named.len().saturating_sub(UNSUPPORTED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let files = match files.len() {
+        0 => return None,
+        1 => "1 agent file asks".to_owned(),
+        many => format!("{many} agent files ask"),
+    };
+    let line = format!("{files} for what guildhall does not have, which is ignored: {some}{more}");
+    Some(format!("{}. To list it, run: {list}", tame(&line, UNSUPPORTED_CHARS_MAX)))
 }
 
 fn errors(roster: &Roster) -> impl Iterator<Item = &Problem> {
@@ -62,7 +111,14 @@ pub(crate) fn project_of(team: &Path, here: &Path) -> Option<PathBuf> {
 impl Found {
     /// No agents at all.
     pub(crate) fn nobody() -> Found {
-        Found { roster: Roster::default(), named: None }
+        Found { roster: Roster::default(), named: None, team: None }
+    }
+
+    /// The command that draws these agents and lists all problems of their files.
+    pub(crate) fn map_command(&self) -> String {
+        let team =
+            self.team.as_ref().map(|team| format!(" --team {}", tame(&team.display().to_string(), PATH_CHARS_MAX)));
+        format!("guildhall map{}", team.unwrap_or_default())
     }
 
     /// The errors of files in the directory of `--team`.
@@ -74,7 +130,7 @@ impl Found {
     /// a repository must not pay for its agents.
     pub(crate) fn of_project(&self, project: &Path) -> Vec<AgentName> {
         let is_named = |name: &AgentName| self.named.as_ref().is_some_and(|named| named.get(name).is_some());
-        let is_in_project = |file: &Path| PLACES.iter().any(|place| file.starts_with(project.join(place)));
+        let is_in_project = |file: &Path| of_repository(project).any(|place| file.starts_with(place));
         let agents = self.roster.agents().filter(|agent| !is_named(&agent.name) && is_in_project(&agent.place.file));
         agents.map(|agent| agent.name.clone()).collect()
     }

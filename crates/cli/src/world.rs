@@ -57,6 +57,8 @@ pub(crate) struct World {
     pub(crate) named: Option<String>,
     /// The settings of the config for model servers on this machine.
     pub(crate) local: LocalServerConfig,
+    /// Claude Code's directory for the user's own agents. `None` without a home directory, and in an isolated environment.
+    pub(crate) claude_agents: Option<PathBuf>,
     secrets: Vec<String>,
     /// Providers of the config whose key is missing, with the variable for the key.
     keyless: BTreeMap<String, String>,
@@ -98,6 +100,8 @@ impl World {
         let paths = World::paths()?;
         let config = Config::read(&paths.config)?;
         let mut world = World::new(paths, &config)?;
+        let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+        world.claude_agents = home.map(|home| home.join(".claude/agents"));
         world.sources_from_variables()?;
         for (name, provider) in &config.providers {
             world.configured_source(name, provider)?;
@@ -132,6 +136,7 @@ impl World {
             paths,
             named,
             local,
+            claude_agents: None,
             secrets: Vec::new(),
             keyless: BTreeMap::new(),
             wallet: Wallet::default(),

@@ -95,8 +95,11 @@ impl<'a, 'f> Fields<'a, 'f> {
     pub(super) fn finish(self) {
         for entry in self.entries {
             let key = format!("{}{}", self.within, entry.key);
-            let problem = if is_known(&key) { "has no effect here" } else { "is unknown and has no effect" };
-            self.flaws.push(Flaw::warning(entry.line, format!("the key {key} {problem}")));
+            self.flaws.push(if is_known(&key) {
+                Flaw::unsupported(entry.line, &key, format!("the key {key} has no effect here"))
+            } else {
+                Flaw::warning(entry.line, format!("the key {key} is unknown and has no effect"))
+            });
         }
     }
 }

@@ -104,7 +104,7 @@ fn read(file: &Arc<PathBuf>, bytes: &[u8], flaws: &mut Vec<Flaw>) -> Result<Agen
     let memory = front.entries.iter().find(|entry| entry.key == "memory");
     if fields.one_of("memory", &memories, "user, project or local").is_some() {
         let message = "memory is not supported yet: the agent works without it";
-        fields.flaws.extend(memory.map(|entry| Flaw::warning(entry.line, message)));
+        fields.flaws.extend(memory.map(|entry| Flaw::unsupported(entry.line, "memory", message)));
     }
     // The key is accepted and has no effect: the terminal has its own colours.
     fields.text("color");

@@ -31,8 +31,19 @@ pub struct Problem {
     pub severity: Severity,
     /// What is wrong, and what to do about it.
     pub message: String,
-    /// The name of the agent, if the problem is that two files have it.
-    pub doubled: Option<AgentName>,
+    /// The kind of the problem.
+    pub kind: ProblemKind,
+}
+
+/// The kinds of problems that callers treat in a way of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// Two files have an agent of this name.
+    Doubled(AgentName),
+    /// The file asks for this tool or setting of another program, which Guildhall does not have.
+    Unsupported(String),
+    /// Anything else.
+    Other,
 }
 
 impl Problem {
@@ -66,15 +77,21 @@ pub(super) struct Flaw {
     pub(super) line: u32,
     severity: Severity,
     message: String,
+    kind: ProblemKind,
 }
 
 impl Flaw {
     pub(super) fn warning(line: u32, message: impl Into<String>) -> Flaw {
-        Flaw { line, severity: Severity::Warning, message: message.into() }
+        Flaw { line, severity: Severity::Warning, message: message.into(), kind: ProblemKind::Other }
+    }
+
+    /// Makes the warning about a tool or a setting that only other programs have.
+    pub(super) fn unsupported(line: u32, what: &str, message: impl Into<String>) -> Flaw {
+        Flaw { kind: ProblemKind::Unsupported(what.to_owned()), ..Flaw::warning(line, message) }
     }
 
     pub(super) fn error(line: u32, message: impl Into<String>) -> Flaw {
-        Flaw { line, severity: Severity::Error, message: message.into() }
+        Flaw { line, severity: Severity::Error, message: message.into(), kind: ProblemKind::Other }
     }
 
     /// Makes the warning about a wrong value, which is ignored.
@@ -84,6 +101,6 @@ impl Flaw {
 
     pub(super) fn within(self, file: &Arc<PathBuf>) -> Problem {
         let place = Location { file: Arc::clone(file), line: self.line };
-        Problem { place, severity: self.severity, message: self.message, doubled: None }
+        Problem { place, severity: self.severity, message: self.message, kind: self.kind }
     }
 }

@@ -57,7 +57,7 @@ impl ToolList {
                 (_, Some(tool)) => tools.push(tool),
                 (_, None) if !elsewhere => flaws.push(Flaw::warning(line, format!("there is no tool named {head}"))),
                 (_, None) if purpose == Purpose::Disallow => {}
-                (_, None) => flaws.push(Flaw::warning(line, format!("{head} isn't supported; ignored"))),
+                (_, None) => flaws.push(Flaw::unsupported(line, head, format!("{head} isn't supported; ignored"))),
             }
         }
         ToolList { tools: (!every).then_some(tools), team }

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use guildhall::agent::roster::{BUILT_IN, Problem, Severity};
+use guildhall::agent::roster::{BUILT_IN, ProblemKind, Severity};
 
 use crate::args::{AgentsAction, AgentsArgs, TeamArgs};
 use crate::commands::run::project;
 use crate::exit::{Exit, Failure};
 use crate::print::{WARN, note, out, out_wrapped, say_in, tame, tame_lines};
-use crate::team;
+use crate::team::{self, Found};
 use crate::world::World;
 
 /// Draws the map from the first agent down.
@@ -35,7 +35,7 @@ pub(crate) fn agents(world: &World, args: &AgentsArgs) -> Result<Exit, Failure> 
         let (name, place) = (agent.name.as_str(), agent.place.file.display().to_string());
         out_wrapped(&format!("{name:<24} {}  ({})", tame(&agent.description, 80), tame(&place, 200)))?;
     }
-    print_problems(found.roster.problems());
+    print_problems(&found);
     Ok(Exit::Done)
 }
 
@@ -56,9 +56,16 @@ fn eject(directory: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Prints the problems of a roster.
-fn print_problems(problems: &[Problem]) {
+/// Prints the problems of a roster. What only other programs have is one line.
+fn print_problems(found: &Found) {
+    let problems = found.roster.problems();
     for problem in problems {
-        say_in(WARN, &tame(&problem.to_string(), 400));
+        match problem.kind {
+            ProblemKind::Unsupported(_) => {}
+            ProblemKind::Doubled(_) | ProblemKind::Other => say_in(WARN, &tame(&problem.to_string(), 400)),
+        }
+    }
+    if let Some(line) = team::unsupported_line(problems, &found.map_command()) {
+        say_in(WARN, &line);
     }
 }

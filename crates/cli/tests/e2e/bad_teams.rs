@@ -137,7 +137,7 @@ fn settings_without_effect_are_warnings_before_the_work_starts() {
         &warnings,
         &[
             "crew/ada.md:4: warning: the key foo is unknown and has no effect",
-            "crew/ada.md:5: warning: memory is not supported yet",
+            "1 agent file asks for what guildhall does not have, which is ignored: memory. To list it, run: guildhall map --team crew\n",
             "crew/ada.md:6: warning: there is no tool named Frobnicate",
             "ada may hire zoe, but there is no agent of that name",
             "crew/ada.md:7: warning: delegation.mode is ignored",

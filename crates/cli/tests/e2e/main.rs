@@ -1,6 +1,7 @@
 //! End-to-end tests: the real program against a provider in a separate process.
 #![allow(clippy::unwrap_used, reason = "a test that can't be set up fails")]
 
+mod agent_files;
 mod alone;
 mod bad_teams;
 mod bank;
