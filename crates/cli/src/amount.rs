@@ -1,10 +1,13 @@
 //! Amounts of money as people type and read them, in two currencies.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use guildhall::kernel::{AmountError, Msat, SessionKind};
 use guildhall::providers::Usd;
 use guildhall::{DatedRate, Running, Staffing};
+
+use crate::world::{LIVE_DEMO, REHEARSAL};
 
 /// The default budget of a run: one dollar.
 pub(crate) const BUDGET: Budget = Budget::Usd(Usd::from_nanos(1_000_000_000));
@@ -162,6 +165,33 @@ impl Money {
     }
 }
 
+/// Who pays for the models of a session, in the words that every screen uses.
+pub(crate) fn paid_by(money: Money, staffing: &Staffing) -> BTreeSet<String> {
+    match money {
+        Money::Wallet => BTreeSet::from(["wallet".to_owned()]),
+        Money::Play => staffing.models().into_iter().map(|model| payer(model, staffing.is_nominal(model))).collect(),
+    }
+}
+
+/// Who pays for a model, if the wallet does not. `nominal` means that nobody bills it.
+fn payer(model: &str, nominal: bool) -> String {
+    match (model, nominal) {
+        (REHEARSAL | LIVE_DEMO, _) => "rehearsal (free)".to_owned(),
+        (_, true) => "free (local)".to_owned(),
+        (_, false) => format!("paid by you to {}", model.split('/').next().unwrap_or(model)),
+    }
+}
+
+/// An amount in dollars, in cents; below ten cents, with two significant digits.
+pub(crate) fn dollars(amount: Usd) -> String {
+    let nanos = amount.nanos();
+    let places = (2..9).find(|places| nanos == 0 || nanos >= 10_u128.pow(10 - places)).unwrap_or(9);
+    let unit = 10_u128.pow(9 - places);
+    let rounded = (nanos + unit / 2) / unit;
+    let (whole, part) = (rounded / 10_u128.pow(places), rounded % 10_u128.pow(places));
+    format!("${whole}.{part:0width$}", width = places as usize)
+}
+
 /// An amount in both currencies: `12.5 sat ($0.0125)`.
 pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
     format!("{} ({})", sats(amount), rate.usd_per_btc.to_usd(amount))
@@ -187,7 +217,32 @@ mod tests {
     use guildhall::kernel::Msat;
     use guildhall::providers::Usd;
 
-    use super::{Billed, Budget};
+    use super::{Billed, Budget, dollars, payer};
+
+    #[test]
+    fn dollars_have_cents_or_two_significant_digits() {
+        let cases = [
+            ("0", "$0.00"),
+            ("12.345", "$12.35"),
+            ("1", "$1.00"),
+            ("0.1", "$0.10"),
+            ("0.0625", "$0.063"),
+            ("0.001234", "$0.0012"),
+            ("0.000000012", "$0.000000012"),
+            ("0.000000001", "$0.000000001"),
+        ];
+        for (amount, words) in cases {
+            assert_eq!(dollars(Usd::parse(amount).unwrap()), words);
+        }
+    }
+
+    #[test]
+    fn a_model_is_free_or_its_provider_is_named() {
+        assert_eq!(payer("rehearsal", false), "rehearsal (free)");
+        assert_eq!(payer("live-demo", true), "rehearsal (free)");
+        assert_eq!(payer("local/qwen", true), "free (local)");
+        assert_eq!(payer("anthropic/claude-x", false), "paid by you to anthropic");
+    }
 
     #[test]
     fn a_billed_amount_may_be_zero() {

@@ -274,6 +274,9 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
+    /// Only sessions that were made in this time, such as 12h or 7d, and what they cost together
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    pub(crate) since: Option<Duration>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -451,6 +454,16 @@ fn calls_at_once(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("{text:?} is not a number from 1 to {CALLS_AT_ONCE_MAX}"))
 }
 
+/// Parses the age of a session: a time, or days such as `7d`.
+fn age(text: &str) -> Result<Duration, String> {
+    let days = text.trim().strip_suffix('d').and_then(|days| days.trim_end().parse::<u64>().ok());
+    match days.map(|days| days.checked_mul(24 * 60 * 60)) {
+        Some(Some(seconds @ 1..)) => Ok(Duration::from_secs(seconds)),
+        Some(Some(0) | None) => Err(format!("{text:?} is not a time: write it like 12h or 7d")),
+        None => duration(text).map_err(|why| format!("{why}, or days such as 7d")),
+    }
+}
+
 /// Parses a time such as `90s`, `10m` or `2h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time: write it like 90s, 10m or 2h");
@@ -478,7 +491,7 @@ mod tests {
 
     use clap::CommandFactory;
 
-    use super::{Cli, duration};
+    use super::{Cli, age, duration};
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -494,5 +507,10 @@ mod tests {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert_eq!(duration("1m").ok(), Some(Duration::from_mins(1)));
+        assert_eq!(age("7d").ok(), Some(Duration::from_hours(168)));
+        assert_eq!(age("12h").ok(), Some(Duration::from_hours(12)));
+        for wrong in ["0d", "7", "d", "-1d", "18446744073709551615d", "soon"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) async fn interrupted(world: &World) -> Result<SessionId, Failure> {
              guildhall run -c \"…\"",
         ));
     }
-    for (number, line) in (1..).zip(list::lines(&interrupted)) {
+    for (number, line) in (1..).zip(list::lines(&interrupted, hall.models().rate())) {
         say(&format!("{number:>2}  {line}"));
     }
     say(&format!("{BOLD}Which session? Type its number or its id, or only Enter for none{BOLD:#}"));

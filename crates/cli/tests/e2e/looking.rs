@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::house::{House, MODEL, Running, WIRES, Wire, says};
+use crate::house::{House, MODEL, Running, WIRES, Wire, says, wait_for};
 
 fn answering() -> Value {
     json!([{"then": says("On Tuesday.")}])
@@ -191,4 +191,50 @@ fn the_built_in_agents_are_copied_and_existing_files_are_not_changed() {
     let line = listed.lines().find(|line| line.starts_with("tester ")).unwrap();
     assert!(line.contains("Mine.") && line.contains(".guildhall/agents/tester.md"), "{listed}");
     house.guildhall(&["agents", "eject", "notes.txt"]).expect(1).says("notes.txt");
+}
+
+#[test]
+fn the_list_has_dollars_first_says_who_pays_and_adds_up_what_each_payer_paid() {
+    let house = House::new(Wire::Anthropic, &answering());
+    for more in [&[][..], &[], &["--model", "rehearsal"]] {
+        house.run(more).expect(0);
+    }
+    let listed = house.guildhall(&["ls", "--output", "json"]).expect(0).json();
+    let since = house.guildhall(&["ls", "--since", "7d", "--output", "json"]).expect(0).json();
+    assert_eq!(since["sessions"], listed, "without --since, the output is only the list");
+    let (paid, free) = (json!(["paid by you to anthropic"]), json!(["rehearsal (free)"]));
+    assert_eq!([&listed[0]["paid_by"], &listed[1]["paid_by"], &listed[2]["paid_by"]], [&free, &paid, &paid]);
+    let totals = since["totals"].as_array().unwrap();
+    let msat = |at: usize| listed[at]["used_msat"].as_u64().unwrap();
+    assert_eq!(
+        (&totals[0]["paid_by"], &totals[0]["sessions"], &totals[0]["msat"]),
+        (&paid, &json!(2), &json!(msat(1) + msat(2)))
+    );
+    assert_eq!(
+        (&totals[1]["paid_by"], &totals[1]["sessions"], &totals[1]["msat"]),
+        (&free, &json!(1), &json!(msat(0)))
+    );
+    let text = house.guildhall(&["ls"]).expect(0).stdout;
+    let total = text.lines().last().unwrap();
+    assert!(
+        total.starts_with("total $0.") && total.contains(" sat) paid by you to anthropic, 2 sessions; $0."),
+        "{total}"
+    );
+    assert!(total.ends_with(" sat) rehearsal (free), 1 session"), "{total}");
+    assert!(text.lines().next().unwrap().contains(" sat)  rehearsal (free) "), "{text}");
+}
+
+#[test]
+fn sessions_that_are_too_old_are_left_out_of_the_list() {
+    let house = House::new(Wire::Anthropic, &answering());
+    house.run(&[]).expect(0);
+    assert!(house.guildhall(&["ls", "--since", "1h"]).expect(0).stdout.contains("\ntotal $"));
+    wait_for("a session that is older than a second", || {
+        let old = house.guildhall(&["ls", "--since", "1s"]).expect(0);
+        old.stderr.contains("no session was made in this time").then(|| assert_eq!(old.stdout, ""))
+    });
+    let old = house.guildhall(&["ls", "--since", "1s", "--output", "json"]).expect(0).json();
+    assert_eq!(old, json!({"sessions": [], "totals": []}));
+    assert_eq!(house.guildhall(&["ls", "--output", "json"]).expect(0).json().as_array().unwrap().len(), 1);
+    house.guildhall(&["ls", "--since", "7"]).expect(2).says("7 has no unit");
 }

@@ -135,7 +135,7 @@ fn every_screen_says_whether_it_is_play_money_or_the_money_of_the_wallet() {
         let ended = bank.guildhall(args).expect(0);
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains(words), "{args:?}: {ended:?}");
     };
-    shows(&["ls"], "  play  ");
+    shows(&["ls"], "  paid by you to openai  ");
     shows(&["ls"], "  wallet  ");
     shows(&["show", &play], "money    play money; ");
     shows(&["show", &wallet], "money    the money of the wallet; ");
