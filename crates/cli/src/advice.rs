@@ -6,7 +6,7 @@ use guildhall::kernel::{Limit, Msat, Outcome};
 use guildhall::local::{EngineError, SessionId};
 use guildhall::{Ended, HallError, Lack};
 
-use crate::amount::{Money, both};
+use crate::amount::{Money, both, paid_in_words};
 use crate::commands::stop::late;
 use crate::live::HowEnded;
 use crate::print::{BAD, WARN, note, say_in, tame};
@@ -34,7 +34,7 @@ impl fmt::Display for Continue {
 pub(crate) fn advise(ended: &Ended, command: Continue) {
     let id = &ended.session;
     let kind = Money::of(&ended.setup.staffing);
-    let money = kind.name();
+    let paid_by = paid_in_words(&ended.setup.staffing);
     if ended.late > Msat::ZERO {
         let amount = both(ended.late, &ended.setup.staffing.rate);
         say_in(WARN, &late(id, &ended.setup.brief.path, &amount));
@@ -52,7 +52,7 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
         Outcome::Done => {
             let task = if command == Continue::Run { " \"…\"" } else { "" };
             note(&format!(
-                "session {id}, with {money}, is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall {command} --continue {id}{task}"
+                "session {id} ({paid_by}) is saved. To read it, run: guildhall show {id}. To continue with another task, run: guildhall {command} --continue {id}{task}"
             ));
         }
         Outcome::Exhausted(_) if ended.setup.staffing.is_list() => say_in(
@@ -95,7 +95,7 @@ pub(crate) fn advise(ended: &Ended, command: Continue) {
             say_in(
                 WARN,
                 &format!(
-                    "session {id}, with {money}, is saved. To continue, run: guildhall {command} --continue {id}{flag}"
+                    "session {id} ({paid_by}) is saved. To continue, run: guildhall {command} --continue {id}{flag}"
                 ),
             );
         }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use guildhall::kernel::{AmountError, Msat, SessionKind};
 use guildhall::providers::Usd;
-use guildhall::{DatedRate, Running, Staffing};
+use guildhall::{DatedRate, Staffing};
 
 use crate::world::{LIVE_DEMO, REHEARSAL};
 
@@ -136,27 +136,7 @@ impl Money {
         if staffing.is_of_wallet() { Money::Wallet } else { Money::Play }
     }
 
-    pub(crate) fn of_work(running: &Running) -> Money {
-        if running.is_of_wallet() { Money::Wallet } else { Money::Play }
-    }
-
-    /// Names the money.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Money::Play => "play money",
-            Money::Wallet => "the money of the wallet",
-        }
-    }
-
-    /// Describes the money after an amount.
-    pub(crate) fn in_words(self) -> &'static str {
-        match self {
-            Money::Play => "in play money",
-            Money::Wallet => "from the wallet",
-        }
-    }
-
-    /// Describes the money in one word, for narrow lines and for programs.
+    /// Describes the money in one word, for programs.
     pub(crate) fn in_a_word(self) -> &'static str {
         match self {
             Money::Play => "play",
@@ -173,8 +153,13 @@ pub(crate) fn paid_by(money: Money, staffing: &Staffing) -> BTreeSet<String> {
     }
 }
 
+/// Who pays for the work of these agents, as a text.
+pub(crate) fn paid_in_words(staffing: &Staffing) -> String {
+    paid_by(Money::of(staffing), staffing).into_iter().collect::<Vec<_>>().join(", ")
+}
+
 /// Who pays for a model, if the wallet does not. `nominal` means that nobody bills it.
-fn payer(model: &str, nominal: bool) -> String {
+pub(crate) fn payer(model: &str, nominal: bool) -> String {
     match (model, nominal) {
         (REHEARSAL | LIVE_DEMO, _) => "rehearsal (free)".to_owned(),
         (_, true) => "free (local)".to_owned(),
@@ -195,6 +180,14 @@ pub(crate) fn dollars(amount: Usd) -> String {
 /// An amount in both currencies: `12.5 sat ($0.0125)`.
 pub(crate) fn both(amount: Msat, rate: &DatedRate) -> String {
     format!("{} ({})", sats(amount), rate.usd_per_btc.to_usd(amount))
+}
+
+/// An amount in both currencies, the one first in which the session is paid.
+pub(crate) fn as_paid(amount: Msat, rate: &DatedRate, money: Money) -> String {
+    match money {
+        Money::Wallet => both(amount, rate),
+        Money::Play => format!("{} ({})", dollars(rate.usd_per_btc.to_usd(amount)), sats(amount)),
+    }
 }
 
 /// An amount in sats, with a space before the unit.

@@ -13,7 +13,7 @@ use guildhall::{Bill, Charges, DatedRate, EarnedFee, Line, Overrun};
 
 pub(crate) use self::json::BillJson;
 use self::table::{Column, Table};
-use crate::amount::{Money, at_rate, both, sats, sum};
+use crate::amount::{Money, at_rate, both, dollars, payer, sats, sum};
 use crate::live::HowEnded;
 use crate::print::tame;
 use crate::screen::cut;
@@ -33,9 +33,6 @@ const ROWS_MAX: usize = 10;
 
 /// The widest name that the table shows, in columns.
 const NAME_COLUMNS_MAX: usize = 24;
-
-/// Play money limits what a provider bills. The provider's bill is real.
-pub(crate) const IN_PLAY_MONEY: &str = "in play money (you pay the provider)";
 
 /// How much of a bill is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +65,9 @@ pub(crate) struct Sheet<'a> {
 impl Sheet<'_> {
     /// Returns the bill for people, in rows of at most this many columns if it goes to a terminal.
     pub(crate) fn lines(&self, extent: Extent, columns: Option<usize>) -> Vec<String> {
-        let kind = match (self.money, self.model) {
-            (Money::Wallet, _) => "with the money of the wallet",
-            (Money::Play, REHEARSAL) => "in play money",
-            (Money::Play, _) if self.is_nominal() => "in play money, nominal (nobody bills these models)",
-            (Money::Play, _) => IN_PLAY_MONEY,
-        };
-        let mut lines = vec![format!("bill, {kind}, {}:", at_rate(self.rate))];
+        let kind: Vec<String> =
+            ["bill".to_owned()].into_iter().chain(self.paid_by()).chain([at_rate(self.rate)]).collect();
+        let mut lines = vec![format!("{}:", kind.join(", "))];
         let (listed, others) = self.split(extent);
         lines.extend(self.table(&listed).lines(columns));
         lines.extend(self.unlisted(&others));
@@ -104,6 +97,17 @@ impl Sheet<'_> {
             broken => format!("  ERROR: the balances don't add up, please report this: {}", broken.join("; ")),
         });
         lines
+    }
+
+    /// Who pays for the listed models. Empty if no model is known and the wallet does not pay.
+    fn paid_by(&self) -> BTreeSet<String> {
+        match self.money {
+            Money::Wallet => BTreeSet::from(["wallet".to_owned()]),
+            Money::Play => {
+                let models = self.bill.lines.iter().filter_map(|line| Some((line.model.as_deref()?, line.nominal)));
+                models.collect::<BTreeSet<_>>().into_iter().map(|(model, nominal)| payer(model, nominal)).collect()
+            }
+        }
     }
 
     /// Returns the contracts that are listed: the root, contracts with notes, and the most expensive; then the others. Both are in
@@ -225,9 +229,17 @@ impl Sheet<'_> {
         let left = self.granted.get().saturating_sub(all.total().get()).saturating_sub(held.get());
         let left = Msat::capped(u128::from(left));
         let held = if held == Msat::ZERO { String::new() } else { format!(", held {}", both(held, self.rate)) };
+        let dollars = |amount| dollars(self.rate.usd_per_btc.to_usd(amount));
+        let total = match self.money {
+            Money::Wallet => String::new(),
+            Money::Play => format!(" {} of {}:", dollars(all.total()), dollars(self.granted)),
+        };
         format!(
-            "  total {}{held} of {}; {} left; {}",
-            charges(all, |amount| both(amount, self.rate)),
+            "  total{total} {}{held} of {}; {} left; {}",
+            charges(all, |amount| match self.money {
+                Money::Wallet => both(amount, self.rate),
+                Money::Play => sats(amount),
+            }),
             sats(self.granted),
             sats(left),
             if models.len() > 1 { format!("{} models", models.len()) } else { format!("model {}", self.model) }

@@ -16,7 +16,7 @@ use guildhall::kernel::{
 };
 use guildhall::{Charges, Hall, Tasks, TokenLimit, UsageWarnings};
 
-use crate::amount::{Money, sats, sum};
+use crate::amount::{sats, sum};
 use crate::bill::charges;
 use crate::markdown;
 use crate::print::{BOLD, DIM, WARN, tame, tame_lines};
@@ -46,7 +46,7 @@ pub(crate) struct Live {
     known: BTreeMap<Path, Known>,
     /// The asks that have no answer yet.
     asks: BTreeMap<(Path, AskId), Pending>,
-    money: Money,
+    paid_by: String,
     /// Counts the root's tokens, if they are limited.
     tokens: Option<TokenLimit>,
     usage_warnings: UsageWarnings,
@@ -112,7 +112,7 @@ impl Live {
             columns,
             known,
             asks,
-            money: Money::Play,
+            paid_by: String::new(),
             tokens,
             usage_warnings,
             tally,
@@ -121,9 +121,9 @@ impl Live {
         }
     }
 
-    /// Sets the kind of money that the work is paid with.
-    pub(crate) fn paid_with(self, money: Money) -> Live {
-        Live { money, ..self }
+    /// Sets who pays for the work.
+    pub(crate) fn paid_by(self, paid_by: String) -> Live {
+        Live { paid_by, ..self }
     }
 
     /// Returns lines about every fact, for stdout.

@@ -11,9 +11,8 @@ use guildhall::providers::{Rate, Usd};
 use guildhall::{Agent, DatedRate, Hall, Paid, REHEARSAL_LABEL, REHEARSAL_PRICE, Staffing, Tasks, Undertaking};
 
 use crate::agent_file;
-use crate::amount::{BUDGET, Money, at_rate, both, sats};
+use crate::amount::{BUDGET, Money, as_paid, at_rate, paid_in_words, sats};
 use crate::args::WorkArgs;
-use crate::bill::IN_PLAY_MONEY;
 use crate::commands::run::{before, here, project};
 use crate::consent::{self, Consent};
 use crate::exit::Failure;
@@ -114,12 +113,12 @@ impl Prepared {
         // The work gets the money that the person is asked about, also if more is paid in meanwhile.
         let budget = Some(most);
         let prepared = Prepared { hall, args, after, within, entry, budget, keeps: Keeps::Conversation };
-        prepared.agree(&world, &both(most, &rate), &maps, &files).await?;
+        prepared.agree(&world, most, &maps, &files).await?;
         Ok(prepared)
     }
 
     /// Prints the models and the highest cost, and makes sure that the user agrees.
-    async fn agree(&self, world: &World, most: &str, maps: &[String], files: &Files) -> Result<(), Failure> {
+    async fn agree(&self, world: &World, most: Msat, maps: &[String], files: &Files) -> Result<(), Failure> {
         let staffing = self.undertaking(String::new()).staffing().await;
         let staffing = staffing.map_err(|why| unknown_model::failure(self.hall.models(), why))?;
         let models = staffing.models();
@@ -135,12 +134,9 @@ impl Prepared {
             }
         }
         let (rate, money) = (self.hall.models().rate(), Money::of(&staffing));
-        let kind = match (money, paid) {
-            (Money::Play, Paid::Provider) => IN_PLAY_MONEY,
-            (Money::Play, Paid::Nobody) | (Money::Wallet, Paid::Nobody | Paid::Provider) => money.in_words(),
-        };
+        let most = &as_paid(most, rate, money);
         let named = models.iter().copied().collect::<Vec<_>>().join(", ");
-        note(&format!("{named}, at most {most} {kind}, {}", at_rate(rate)));
+        note(&format!("{named}, at most {most}, {}, {}", paid_in_words(&staffing), at_rate(rate)));
         if let Some(id) = self.after.as_ref().or(self.within.as_ref()).filter(|_| money == Money::Wallet) {
             note(&format!("session {id} pays with the money of the wallet"));
         }
@@ -150,7 +146,7 @@ impl Prepared {
                 say_in(WARN, &format!("{REHEARSAL_LABEL}. {}", rehearsal_charge(rate)));
             }
             Money::Play if models.contains(REHEARSAL) => {
-                note(&format!("{REHEARSAL_LABEL}; the money is play money, charged per byte read and written"));
+                note(&format!("{REHEARSAL_LABEL}; each byte read and written counts against the budget"));
             }
             Money::Wallet | Money::Play => {}
         }

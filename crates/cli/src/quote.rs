@@ -20,7 +20,10 @@ const NAMED_MAX: usize = 10;
 pub(crate) fn fees(staffing: &Staffing) -> Vec<String> {
     let quotes = staffing.fee_quotes();
     let unpaid: Vec<String> = staffing.agents_without_fee().into_iter().map(AgentName::to_string).collect();
-    let money = Money::of(staffing).in_words();
+    let money = match Money::of(staffing) {
+        Money::Wallet => "from the wallet",
+        Money::Play => "counted against the budget",
+    };
     let mut lines = Vec::new();
     if !quotes.is_empty() {
         let fees = named(&quotes.iter().map(fee).collect::<Vec<_>>());

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::advice::{Continue, WHY_CHARS_MAX, advice_after_error, advise};
-use crate::amount::Money;
+use crate::amount::{Money, paid_in_words};
 use crate::args::{Output, WatchArgs};
 use crate::bill::{BillJson, Extent, Sheet};
 use crate::commands::out_json;
@@ -77,7 +77,8 @@ impl Watch {
         raise_open_files();
         let of_session = |why: HallError| Failure::from(why).of_session(running.id());
         let warnings = running.usage_warnings().await.map_err(of_session)?;
-        let live = Live::new(hall.clone(), running.token_limit(), warnings).paid_with(Money::of_work(&running));
+        let staffing = hall.staffing_of(running.id()).await.map_err(of_session)?;
+        let live = Live::new(hall.clone(), running.token_limit(), warnings).paid_by(paid_in_words(&staffing));
         let (progress, interrupted) = (Progress::Live, Interrupted::No);
         let work = Work {
             live,

@@ -1,5 +1,7 @@
 //! The bill for programs. It is written without a tree of values: the bill of a large tree has thousands of lines.
 
+use std::collections::BTreeSet;
+
 use guildhall::kernel::{AgentName, AskId, AskKey, Msat, Outcome, Path, PayeeName, Tokens};
 use guildhall::providers::Usd;
 use guildhall::{Charges, EarnedFee, Lack, Line, Overrun, UsageWarning};
@@ -14,6 +16,7 @@ pub(crate) struct BillJson<'a> {
     nominal: bool,
     /// `play` or `wallet`.
     money: &'static str,
+    paid_by: BTreeSet<String>,
     granted: Amount,
     charged: Amount,
     used: Amount,
@@ -112,6 +115,7 @@ impl Sheet<'_> {
             model: self.model,
             nominal: self.is_nominal(),
             money: self.money.in_a_word(),
+            paid_by: self.paid_by(),
             granted: self.amount(self.granted),
             charged: self.amount(all.total()),
             used: self.amount(all.used),

@@ -23,7 +23,7 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/example.rs"))
 /// The task of the team.
 pub(crate) const QUESTION: &str = "Why is the payment API failing?";
 
-/// The budget, in play money.
+/// The budget.
 const BUDGET: &str = "500sat";
 
 /// Shows a team at work.

@@ -51,7 +51,7 @@ async fn empty(hall: &Hall, session: Option<&SessionId>) -> Result<String, Failu
     if let Some(id) = session {
         return Ok(match hall.journal().folded_account(id).await?.kind() {
             SessionKind::Play => format!(
-                "session {id} has play money, and the ledger lists the money of the wallet. To see its bill, run: guildhall show {id}"
+                "the wallet does not pay for session {id}, and the ledger lists only the money of the wallet. To see its bill, run: guildhall show {id}"
             ),
             SessionKind::Wallet(_) => {
                 format!(
@@ -61,7 +61,7 @@ async fn empty(hall: &Hall, session: Option<&SessionId>) -> Result<String, Failu
         });
     }
     Ok(if hall.treasury().await?.wallet().is_none() {
-        "no wallet is connected, so all sessions have play money, which the ledger does not list. To connect a wallet, run: \
+        "no wallet is connected, and the ledger lists only the money of the wallet. To connect a wallet, run: \
          guildhall wallet connect URL"
             .to_owned()
     } else {

@@ -10,7 +10,7 @@ use guildhall::providers::Usd;
 use guildhall::{Charges, DatedRate, HallError, REHEARSAL_LABEL, Unreadable, View};
 use serde_json::{Value, json};
 
-use crate::amount::{Money, dollars, paid_by, sats, sum};
+use crate::amount::{Money, as_paid, dollars, paid_by, sats, sum};
 use crate::args::{LsArgs, Output};
 use crate::commands::out_json;
 use crate::commands::run::here;
@@ -142,7 +142,7 @@ fn cost(view: &View, current: &DatedRate) -> String {
     let Charges { used, estimated, reserved } = view.charges;
     let amount = |amount| match Money::from(&view.kind) {
         Money::Wallet => sats(amount),
-        Money::Play => format!("{} ({})", dollars(rate(view, current).usd_per_btc.to_usd(amount)), sats(amount)),
+        Money::Play => as_paid(amount, rate(view, current), Money::Play),
     };
     let also = [(estimated, "estimated"), (reserved, "reserved"), (view.overrun, "OVERRUN")];
     let also = also.into_iter().filter(|(amount, _)| *amount > Msat::ZERO);

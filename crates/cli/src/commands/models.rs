@@ -39,7 +39,7 @@ fn text(world: &World, listed: &[Listed]) -> Result<(), NotWritten> {
     note(&format!("per million tokens, {}", at_rate(world.models.rate())));
     let play = |usd: Usd| format!("{} sat", sats(usd));
     note(&format!(
-        "{REHEARSAL} is always available ({REHEARSAL_LABEL}): in play money, {} per million bytes of input and {} per million bytes of output",
+        "{REHEARSAL} is always available ({REHEARSAL_LABEL}): free; against the budget count {} per million bytes of input and {} per million bytes of output",
         play(REHEARSAL_PRICE.input),
         play(REHEARSAL_PRICE.output)
     ));

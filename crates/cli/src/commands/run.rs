@@ -8,7 +8,7 @@ use guildhall::kernel::CloseWhen;
 use guildhall::local::SessionId;
 use guildhall::{Hall, HallError, Running};
 
-use crate::amount::Money;
+use crate::amount::paid_in_words;
 use crate::args::{Output, ResumeArgs, RunArgs};
 use crate::commands::pick;
 use crate::consent::Consent;
@@ -76,7 +76,8 @@ async fn resume_session(world: &World, args: ResumeArgs, id: &SessionId) -> Resu
     let Some(running) = start(&hall, id, Box::pin(hall.resume(id)), &mut signals).await? else {
         return Ok(stopped_early(&hall, id, args.watch.output.output).await);
     };
-    note(&format!("session {} continues, with {}", running.id(), Money::of_work(&running).name()));
+    let staffing = hall.staffing_of(running.id()).await?;
+    note(&format!("session {} continues, {}", running.id(), paid_in_words(&staffing)));
     note_transcripts(&running);
     let talk = match running.root().close_when {
         CloseWhen::FinalText => None,

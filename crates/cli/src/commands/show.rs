@@ -12,7 +12,7 @@ use crate::amount::{Money, both, sats, sum};
 use crate::args::{Output, ShowArgs};
 use crate::bill::{Extent, Sheet, charges};
 use crate::commands::fund::{Unpaid, unpaid};
-use crate::commands::list::state;
+use crate::commands::list::{payers, state};
 use crate::commands::money::under_way;
 use crate::commands::out_json;
 use crate::commands::run::here;
@@ -58,6 +58,7 @@ pub(crate) async fn show(world: &World, args: ShowArgs) -> Result<Exit, Failure>
             "waits_for_money": shown.waits_for_money,
             "project": view.row.project,
             "money": Money::from(&view.kind).in_a_word(),
+            "paid_by": payers(&view),
             "granted_msat": granted.total,
             "added_msat": granted.added,
             "waiting_topups_msat": granted.waiting,
@@ -109,13 +110,14 @@ impl Granted {
         Granted { total, added, waiting: own.fold(Msat::ZERO, |all, (_, money)| sum(all, *money)) }
     }
 
-    fn line(&self, money: Money) -> Option<String> {
+    fn line(&self, view: &View) -> Option<String> {
         let added = if self.added == Msat::ZERO {
             String::new()
         } else {
             format!("; {} of it were added after it began", sats(self.added))
         };
-        Some(format!("granted  {}, {}{added}", sats(self.total?), money.name()))
+        let granted: Vec<String> = std::iter::once(sats(self.total?)).chain(payers(view)).collect();
+        Some(format!("granted  {}{added}", granted.join(", ")))
     }
 
     /// The line about a top-up that has no effect yet.
@@ -258,7 +260,7 @@ fn text(
         let called = shown.names.get(&shown.path).map(String::as_str).unwrap_or_default();
         out_wrapped(&format!("{}/{} {called}  {}", row.id, shown.path, shown.state))?;
         out_wrapped(&format!("agent    {agent}"))?;
-        if let Some(line) = granted.line(Money::from(&view.kind)) {
+        if let Some(line) = granted.line(view) {
             out_wrapped(&line)?;
         }
     } else {
@@ -315,7 +317,9 @@ fn waiting(shown: &Shown) -> Option<String> {
 /// Prints the kind of money that a session has, and what is on its way in and out.
 fn money(view: &View, Payments { unpaid, held }: &Payments) -> Result<(), Failure> {
     let id = &view.row.id;
-    out_wrapped(&format!("money    {}; {} free", Money::from(&view.kind).name(), sats(view.free)))?;
+    let mut money = payers(view);
+    money.push(format!("{} free", sats(view.free)));
+    out_wrapped(&format!("money    {}", money.join(", ")))?;
     for invoice in unpaid {
         out_wrapped(&format!("invoice  {invoice}. To see whether it was paid, run: guildhall close {id}"))?;
     }

@@ -48,7 +48,7 @@ impl Live {
             spent: *spent,
             held,
             budget: *budget,
-            money: self.money,
+            paid_by: self.paid_by.clone(),
         })
         .into_iter()
         .find(|status| width(status) <= columns)
@@ -93,8 +93,8 @@ impl Live {
         } else {
             format!("; {} are granted to hires at work", sats(granted))
         };
-        let (spent, budget, money) = (charges(self.charges(), sats), sats(budget), self.money.in_words());
-        format!("{spent}{held} of {budget} so far, {money}{granted}")
+        let (spent, budget, paid_by) = (charges(self.charges(), sats), sats(budget), &self.paid_by);
+        format!("{spent}{held} of {budget} so far, {paid_by}{granted}")
     }
 
     /// Adds the cost of an answer to the tally. Returns a note about the part that stays reserved, if there is one.

@@ -8,7 +8,7 @@ use guildhall::kernel::{AgentName, Hiring, Limit, Msat, Nudge, Origin, Outcome, 
 use guildhall::{Charges, Lack};
 use serde_json::Value;
 
-use crate::amount::{Money, sats};
+use crate::amount::sats;
 use crate::bill::charges;
 use crate::print::{BAD, GOOD, WARN, count, tame};
 
@@ -28,22 +28,25 @@ pub(super) struct Status {
     pub(super) held: Msat,
     pub(super) spent: Charges,
     pub(super) budget: Msat,
-    pub(super) money: Money,
+    /// Who pays.
+    pub(super) paid_by: String,
 }
 
 /// Returns the status line in four lengths, the longest first.
 pub(super) fn status(status: &Status) -> [String; 4] {
-    let Status { elapsed, agents, calls, spent, held, budget, money } = status;
+    let Status { elapsed, agents, calls, spent, held, budget, paid_by } = status;
     let frame = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
     let head = format!("{} {}", SPINNER[frame], time(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)));
     let (in_words, in_short, budget) = (charges(*spent, sats), charges(*spent, short), sats(*budget));
     let (agent, call) = (count(*agents, "agent"), count(*calls, "call"));
     let (all, holds) = (short(spent.total()), short(*held));
-    let (money, kind) = (money.in_words(), money.in_a_word());
     [
-        format!("{head} · {agent} at work · {call} in flight · {in_words}, held {} of {budget} {money}", sats(*held)),
-        format!("{head} · {agent} · {call} · {in_short}, held {holds} of {budget} ({kind})"),
-        format!("{head} · {agent} · {all} of {budget} ({kind})"),
+        format!(
+            "{head} · {agent} at work · {call} in flight · {in_words}, held {} of {budget}, {paid_by}",
+            sats(*held)
+        ),
+        format!("{head} · {agent} · {call} · {in_short}, held {holds} of {budget}, {paid_by}"),
+        format!("{head} · {agent} · {all} of {budget}"),
         format!("{head} {all}/{budget}"),
     ]
 }

@@ -583,7 +583,7 @@ fn a_hire_on_another_model_keeps_that_model_after_a_kill() {
         let opened = facts(&house, &id, "opened");
         assert!(opened.iter().any(|(path, brief)| path == "1.1" && brief["model_slot"].is_u64()), "{opened:?}");
         let shown = house.guildhall(&["show", &id]).expect(0).stdout;
-        assert_has(&shown, &["held for call 1.1#1, which has no answer yet", "), held "]);
+        assert_has(&shown, &["held for call 1.1#1, which has no answer yet", ", held "]);
         house.guildhall(&["resume", &id]).expect(0);
         let asked = house.requests().into_iter().filter(|request| request.to_string().contains("You are ada."));
         let models: Vec<Value> = asked.map(|mut request| request["model"].take()).collect();

@@ -58,7 +58,7 @@ fn a_demo_that_is_killed_half_way_gives_the_same_answer_and_the_same_bill() {
         .expect(0)
         .says("SIGKILL")
         .says("guildhall resume")
-        .says("continues, with play money");
+        .says("continues, rehearsal (free)");
     assert!(ended.stdout.contains("the same answer and the same bill"), "{}", ended.stdout);
     assert!(ended.stdout.starts_with("rehearsal: no language model\n"), "{}", ended.stdout);
     assert!(!ended.stderr.contains("is saved"), "the demo removes its session: {}", ended.stderr);
@@ -92,6 +92,7 @@ fn in_a_narrow_terminal_hire_lines_differ_and_a_dead_status_line_is_glued_to_not
     assert!(killed.starts_with("process "), "{killed}");
     // Whatever remains of a status line has a row of its own.
     for line in seen.lines().filter(|line| line.contains(" · ")) {
-        assert!(line.ends_with("(play)") && line.contains("held "), "{line}");
+        let ends = [" of 500 sat", " of 500 sat, rehearsal (free)"];
+        assert!(ends.iter().any(|end| line.ends_with(end)), "{line}");
     }
 }

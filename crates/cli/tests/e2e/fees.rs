@@ -19,10 +19,10 @@ fn fees_in_play_money_are_quoted_shown_and_billed() {
     assert_has(
         &ended.stderr,
         &[
-            "at most 1500 sat ($1.50) in play money (you pay the provider), at $",
-            "fee for each accepted report, in play money: ada 110 sat\n",
+            "at most $1.50 (1500 sat), paid by you to openai, at $",
+            "fee for each accepted report, counted against the budget: ada 110 sat\n",
             " sat (fee 110 sat), ",
-            "bill, in play money (you pay the provider), at $",
+            "bill, paid by you to openai, at $",
             "  of it fees 110 sat ($0.11): ada 110 sat; models and tools ",
         ],
     );
@@ -63,10 +63,10 @@ fn fees_from_a_wallet_are_quoted_shown_and_billed_with_their_payees() {
     assert_has(
         &ended.stderr,
         &[
-            &format!("openai/{MODEL}, at most 900 sat ($0.90) from the wallet, at $"),
+            &format!("openai/{MODEL}, at most 900 sat ($0.90), wallet, at $"),
             "fee for each accepted report, from the wallet: ada 110 sat to payee ada\n",
             " sat (fee 110 sat to ada), ",
-            "bill, with the money of the wallet, at $",
+            "bill, wallet, at $",
             "  of it fees 110 sat ($0.11): ada 110 sat; models and tools ",
         ],
     );

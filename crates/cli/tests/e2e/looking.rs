@@ -26,7 +26,7 @@ fn stdout_has_only_the_answer() {
     let house = House::new(Wire::Anthropic, &json!([{"then": says("On\nTuesday.")}]));
     let ended = house.guildhall(&["run", "When?", "--yes"]).expect(0);
     assert_eq!(ended.stdout, "On\nTuesday.\n");
-    for part in ["session ", "bill, in play money (you pay the provider), at ", "every balance adds up"] {
+    for part in ["session ", "bill, paid by you to anthropic, at ", "every balance adds up"] {
         assert!(ended.stderr.contains(part), "{part:?} is not in {}", ended.stderr);
     }
     assert!(!ended.stderr.contains('\u{1b}'), "a pipe gets no colours: {}", ended.stderr);
@@ -45,7 +45,7 @@ fn sessions_are_listed_and_shown_as_text_and_as_json() {
     assert!(text.contains(&id) && text.contains("done") && text.contains("When is the meeting?"), "{text}");
 
     let text = house.guildhall(&["show", &id]).expect(0).stdout;
-    for part in [&id, "When is the meeting?", "On Tuesday.", "bill, in play money", "every balance adds up"] {
+    for part in [&id, "When is the meeting?", "On Tuesday.", "bill, paid by you to openai", "every balance adds up"] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
     let facts = house.show(&id)["facts"].as_array().unwrap().len();
@@ -86,7 +86,7 @@ fn a_session_that_can_not_be_read_is_named_and_the_others_are_listed() {
     house.guildhall(&["verify", &damaged]).expect(1).says("fact 1 of the account");
     // The settings of this session are gone: it is shown and billed, but can't continue.
     let shown = house.guildhall(&["show", &gone]).expect(7).stdout;
-    for part in ["On Tuesday.", "can't be read: contract 1: ", "bill, in play money", "general-contractor  "] {
+    for part in ["On Tuesday.", "can't be read: contract 1: ", "bill, at $", "general-contractor  "] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
     assert_eq!(house.guildhall(&["show", &gone, "--output", "json"]).expect(7).json()["answer"], "On Tuesday.");

@@ -147,10 +147,14 @@ fn the_budget_is_printed_before_the_first_call() {
         house
             .guildhall(&["run", "When?"])
             .expect(4)
-            .says("at most 1000 sat ($1.00) in play money (you pay the provider), at $100000.00 per bitcoin");
-        house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most 70 sat ($0.07)");
-        house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most 20 sat ($0.02)");
-        house.guildhall(&["run", "When?", "--budget", "2100000000000000sat"]).expect(4).says("($2100000000000.00)");
+            .says("at most $1.00 (1000 sat), paid by you to ")
+            .says(", at $100000.00 per bitcoin");
+        house.guildhall(&["run", "When?", "--budget", "70sat"]).expect(4).says("at most $0.070 (70 sat), ");
+        house.guildhall(&["run", "When?", "--budget", "$0.02"]).expect(4).says("at most $0.020 (20 sat), ");
+        house
+            .guildhall(&["run", "When?", "--budget", "2100000000000000sat"])
+            .expect(4)
+            .says("at most $2100000000000.00 (");
         house
             .guildhall(&["run", "When?", "--budget", "2100000000000001sat"])
             .expect(2)
@@ -170,12 +174,12 @@ fn all_models_that_may_be_paid_are_named_before_the_first_call() {
         let run = ["run", "When?", "--team", "crew", "--budget", "900sat"];
         let both = format!("{provider}/deep-model, {provider}/{MODEL}");
         let ended = house.guildhall(&run).expect(4);
-        ended.says(&format!("{both}, at most 900 sat")).says(&format!("paid to {both})"));
+        ended.says(&format!("{both}, at most $0.90 (900 sat), ")).says(&format!("paid to {both})"));
         // A lead that costs nothing can have hires that cost money.
         let house = staffed(house, &[("lead", &format!("model: rehearsal\n{}", hires(&["ada"])))]);
         let both = format!("{provider}/deep-model, rehearsal");
         let ended = house.guildhall(&run).expect(4);
-        ended.says(&format!("{both}, at most 900 sat")).says(&format!("paid to {both})"));
+        ended.says(&format!("{both}, at most $0.90 (900 sat), ")).says(&format!("paid to {both})"));
         assert_eq!(house.requests().len(), 0, "{wire:?}");
     }
 }

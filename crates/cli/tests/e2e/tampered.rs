@@ -126,7 +126,7 @@ fn a_forged_text_is_named_and_the_rest_is_shown() {
     house.tamper("UPDATE text SET bytes = CAST('On Friday.' AS BLOB) WHERE CAST(bytes AS TEXT) = 'On Tuesday.'");
     let shown = house.guildhall(&["show", &id]).expect(7).stdout;
     assert!(!shown.contains("On Friday.") && shown.contains("can't be read: contract 1: the text "), "{shown}");
-    assert!(shown.contains("bill, in play money"), "{shown}");
+    assert!(shown.contains("bill, paid by you to openai"), "{shown}");
     let facts = house.guildhall(&["show", &id, "--facts"]).expect(7).stdout;
     assert!(!facts.contains("On Friday."), "{facts}");
     let result = house.guildhall(&["show", &id, "--output", "json"]).expect(7).json();

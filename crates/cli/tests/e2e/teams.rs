@@ -33,7 +33,10 @@ fn the_first_command_of_the_readme_finds_the_fault_and_the_chain_of_evidence() {
     let cost = |line: &&str| line.split(" sat").next()?.split(' ').next_back()?.parse::<f64>().ok();
     let table = || ended.stderr.lines().skip_while(|line| !line.contains("bytes in"));
     let lines = || table().take_while(|line| !line.starts_with("  total ")).filter(|line| line.starts_with("  1"));
-    let all = ended.stderr.lines().find_map(|line| line.strip_prefix("  total used ")?.split(" sat").next());
+    let all = ended
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("  total ")?.split_once("used ")?.1.split(" sat").next());
     let (sum, all): (f64, f64) = (lines().filter_map(|line| cost(&line)).sum(), all.unwrap().parse().unwrap());
     assert!(lines().count() == 10 && (sum - all).abs() < 0.0005, "{sum} and {all}: {}", ended.stderr);
 }

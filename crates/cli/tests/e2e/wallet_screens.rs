@@ -120,34 +120,34 @@ fn a_funded_session_without_work_says_how_to_begin_and_is_listed_with_its_first_
 }
 
 #[test]
-fn every_screen_says_whether_it_is_play_money_or_the_money_of_the_wallet() {
+fn every_screen_says_who_pays() {
     let Some(bank) = Bank::new(&answers(), Route::Within) else { return };
     let wallet = bank.funded(2000);
     let play = bank
         .guildhall(&["run", "When?", "--yes"])
         .expect(0)
-        .says(" in play money (you pay the provider), at ")
-        .says(", with play money, is");
+        .says(", paid by you to openai, at ")
+        .says(" (paid by you to openai) is");
     let play = play.stderr.split_once("\nsession ").unwrap().1.split_whitespace().next().unwrap().to_owned();
     let run = ["run", "When?", "--session", &wallet, "--budget", "300sat", "--yes"];
-    bank.guildhall(&run).expect(0).says("pays with the money of the wallet").says(", with the money of the wallet, is");
+    bank.guildhall(&run).expect(0).says("pays with the money of the wallet").says(" (wallet) is");
     let shows = |args: &[&str], words: &str| {
         let ended = bank.guildhall(args).expect(0);
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains(words), "{args:?}: {ended:?}");
     };
     shows(&["ls"], "  paid by you to openai  ");
     shows(&["ls"], "  wallet  ");
-    shows(&["show", &play], "money    play money; ");
-    shows(&["show", &wallet], "money    the money of the wallet; ");
-    shows(&["show", &format!("{play}/1")], ", play money");
-    shows(&["show", &format!("{wallet}/1")], ", the money of the wallet");
+    shows(&["show", &play], "money    paid by you to openai, ");
+    shows(&["show", &wallet], "money    wallet, ");
+    shows(&["show", &format!("{play}/1")], ", paid by you to openai");
+    shows(&["show", &format!("{wallet}/1")], ", wallet");
     shows(&["fund", "10sat", "--session", &wallet, "--no-wait"], "with the money of the wallet");
     shows(&["close", &wallet], "with the money of the wallet");
     shows(&["payments"], "money of the wallet");
     shows(&["close", &wallet, "--to", &bank.invoice(10)], "of the wallet's money");
     shows(&["payments"], "payments with the money of the wallet");
     shows(&["ledger"], "the money of the wallet");
-    shows(&["ledger", &play], "play money");
+    shows(&["ledger", &play], "the wallet does not pay for session");
     shows(&["wallet"], "wallet    ");
     let listed = bank.guildhall(&["ls", "--output", "json"]).json();
     let kinds: Vec<&Value> = listed.as_array().unwrap().iter().map(|session| &session["money"]).collect();
@@ -197,9 +197,9 @@ fn the_ledger_of_a_session_has_its_own_balances_and_dates_and_no_payment_that_ha
 #[test]
 fn the_ledger_of_a_session_with_play_money_names_its_bill() {
     let house = House::new(Wire::OpenAi, &answers());
-    house.guildhall(&["ledger"]).expect(0).says("all sessions have play money");
+    house.guildhall(&["ledger"]).expect(0).says("no wallet is connected");
     let id = house.run(&[]).expect(0).json()["session"].as_str().unwrap().to_owned();
-    house.guildhall(&["ledger", &id]).expect(0).says("has play money").says(&format!("guildhall show {id}"));
+    house.guildhall(&["ledger", &id]).expect(0).says("the wallet does not pay").says(&format!("guildhall show {id}"));
     assert!(!house.guildhall(&["verify"]).expect(0).stdout.contains("wallet"));
     house.guildhall(&["fund", "10sat"]).expect(6).says("no wallet is connected");
     house.guildhall(&["wallet"]).expect(6).says("no wallet is connected");

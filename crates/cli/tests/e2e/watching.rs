@@ -84,8 +84,8 @@ fn same(text: &str) -> String {
 #[test]
 fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_the_bill() {
     insta::assert_snapshot!(shown_in(80, 24, &[]), @r"
-    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the
-      provider), at $100000.00 per bitcoin, as of 2026-11-15
+    anthropic/test-model, at most $2.00 (2000 sat), paid by you to anthropic, at
+      $100000.00 per bitcoin, as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -103,13 +103,12 @@ fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_
     • notes.txt has the day in its first line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────────────────────────────────────────────
-    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of
-      2026-11-15:
+    bill, paid by you to anthropic, at $100000.00 per bitcoin, as of 2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
-      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model
+      total $0.0054 of $2.00: used 5.4 sat of 2000 sat; 1994.6 sat left; model
         anthropic/test-model
       checked: every balance adds up
     ");
@@ -118,10 +117,10 @@ fn a_terminal_of_80_columns_shows_a_line_per_hire_and_per_report_the_answer_and_
 #[test]
 fn a_terminal_of_40_columns_breaks_lines_at_words() {
     insta::assert_snapshot!(shown_in(40, 24, &[]), @r"
-    anthropic/test-model, at most 2000 sat
-      ($2.00) in play money (you pay the
-      provider), at $100000.00 per bitcoin,
-      as of 2026-11-15
+    anthropic/test-model, at most $2.00
+      (2000 sat), paid by you to anthropic,
+      at $100000.00 per bitcoin, as of
+      2026-11-15
     3 agents across 2 levels: lead | ada,
       bob
     session ID
@@ -142,15 +141,15 @@ fn a_terminal_of_40_columns_breaks_lines_at_words() {
       line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────
-    bill, in play money (you pay the
-      provider), at $100000.00 per bitcoin,
-      as of 2026-11-15:
+    bill, paid by you to anthropic, at
+      $100000.00 per bitcoin, as of
+      2026-11-15:
       contract  agent      used
       1         lead   3.75 sat
       1.1       ada    0.95 sat
       1.2       bob     0.7 sat
-      total used 5.4 sat ($0.0054) of 2000
-        sat; 1994.6 sat left; model
+      total $0.0054 of $2.00: used 5.4 sat
+        of 2000 sat; 1994.6 sat left; model
         anthropic/test-model
       checked: every balance adds up
     ");
@@ -159,7 +158,7 @@ fn a_terminal_of_40_columns_breaks_lines_at_words() {
 #[test]
 fn a_terminal_of_160_columns_shows_more_of_each_line() {
     insta::assert_snapshot!(shown_in(160, 50, &[]), @r"
-    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15
+    anthropic/test-model, at most $2.00 (2000 sat), paid by you to anthropic, at $100000.00 per bitcoin, as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -177,12 +176,12 @@ fn a_terminal_of_160_columns_shows_more_of_each_line() {
     • notes.txt has the day in its first line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────────────────────────────────────────────
-    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15:
+    bill, paid by you to anthropic, at $100000.00 per bitcoin, as of 2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
-      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
+      total $0.0054 of $2.00: used 5.4 sat of 2000 sat; 1994.6 sat left; model anthropic/test-model
       checked: every balance adds up
     ");
 }
@@ -193,11 +192,11 @@ fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
     assert!(shown.lines().all(|line| line.chars().count() <= 20), "{shown}");
     insta::assert_snapshot!(shown, @"
     anthropic/test-mod
-      el, at most 2000
-      sat ($2.00) in
-      play money (you
-      pay the provider),
-      at $100000.00 per
+      el, at most $2.00
+      (2000 sat), paid
+      by you to
+      anthropic, at
+      $100000.00 per
       bitcoin, as of
       2026-11-15
     3 agents across 2
@@ -233,9 +232,8 @@ fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
     • the roof comes
       first
     ────────────────────
-    bill, in play money
-      (you pay the
-      provider), at
+    bill, paid by you to
+      anthropic, at
       $100000.00 per
       bitcoin, as of
       2026-11-15:
@@ -247,10 +245,11 @@ fn a_terminal_of_20_columns_and_5_rows_is_large_enough() {
         0.95 sat
       1.2       bob
         0.7 sat
-      total used 5.4 sat
-        ($0.0054) of
-        2000 sat; 1994.6
-        sat left; model
+      total $0.0054 of
+        $2.00: used 5.4
+        sat of 2000 sat;
+        1994.6 sat left;
+        model
         anthropic/test-m
         odel
       checked: every
@@ -265,7 +264,7 @@ fn a_pipe_gets_plain_lines() {
     assert_eq!(ended.stdout.trim(), ANSWER.trim(), "as the model wrote it");
     assert_lacks(&ended.stderr, &["\u{1b}", "\r", "⠋", "─"]);
     insta::assert_snapshot!(same(&ended.stderr), @r"
-    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15
+    anthropic/test-model, at most $2.00 (2000 sat), paid by you to anthropic, at $100000.00 per bitcoin, as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -277,12 +276,12 @@ fn a_pipe_gets_plain_lines() {
     1 lead done: used 5.4 sat, N s
 
 
-    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15:
+    bill, paid by you to anthropic, at $100000.00 per bitcoin, as of 2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
-      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
+      total $0.0054 of $2.00: used 5.4 sat of 2000 sat; 1994.6 sat left; model anthropic/test-model
       checked: every balance adds up
     ");
 }
@@ -315,8 +314,8 @@ fn verbose_adds_asks_and_tool_calls() {
     let answer = lines.iter().position(|line| line.contains("answer")).unwrap();
     lines[hires..answer].sort_by_key(|line| of_hire(line).unwrap_or_default());
     insta::assert_snapshot!(lines.join("\n"), @"
-    anthropic/test-model, at most 2000 sat ($2.00) in play money (you pay the provider), at $100000.00
-      per bitcoin, as of 2026-11-15
+    anthropic/test-model, at most $2.00 (2000 sat), paid by you to anthropic, at $100000.00 per bitcoin,
+      as of 2026-11-15
     3 agents across 2 levels: lead | ada, bob
     session ID
     1 lead begins with 2000 sat: When is the meeting?
@@ -349,13 +348,13 @@ fn verbose_adds_asks_and_tool_calls() {
     • notes.txt has the day in its first line, and nobody has objected to it
     • the roof comes first
     ────────────────────────────────────────────────────────────────────────────────
-    bill, in play money (you pay the provider), at $100000.00 per bitcoin, as of 2026-11-15:
+    bill, paid by you to anthropic, at $100000.00 per bitcoin, as of 2026-11-15:
       contract  agent      used            with hires  calls  tokens in  out  state
       1         lead   3.75 sat  $0.00375     5.4 sat      2       3000  150  done
       1.1       ada    0.95 sat  $0.00095    0.95 sat      2        700   50  done
       1.2       bob     0.7 sat   $0.0007     0.7 sat      1        500   40  done
       1 lead: with its hires: used 5.4 sat, 4200 in + 240 out tokens
-      total used 5.4 sat ($0.0054) of 2000 sat; 1994.6 sat left; model anthropic/test-model
+      total $0.0054 of $2.00: used 5.4 sat of 2000 sat; 1994.6 sat left; model anthropic/test-model
       checked: every balance adds up
     ");
 }
