@@ -364,7 +364,7 @@ impl Talk {
         }
     }
 
-    /// Notes that the order to end this root was sent, and how the conversation goes on.
+    /// Notes that this root was told to end, and how the conversation goes on.
     pub(crate) fn switched(&mut self, switch: Switch) {
         self.input = Input::EndSent;
         self.switch = Some(switch);
