@@ -20,8 +20,3 @@ fn the_example_has_at_most_twenty_lines() {
     let lines = include_str!("../src/main.rs").lines().count();
     assert!(lines <= 20, "{lines} lines");
 }
-
-#[test]
-fn the_readme_contains_this_program() {
-    assert!(include_str!("../../../README.md").contains(include_str!("../src/main.rs")));
-}
