@@ -23,7 +23,7 @@ pub(crate) use board::board;
 pub use board::{BOARD, POST_BYTES_MAX, POSTS_MAX, Post};
 pub use list::LIST;
 pub(crate) use list::list;
-pub(crate) use promise::{CallsSoFar, FinalText, HeldBack, is_asked_back, is_done, is_message};
+pub(crate) use promise::{FinalText, HeldBack, SinceTold, is_asked_back, is_done};
 pub use prompt::runtime_prompt;
 pub(crate) use read::Reader;
 pub(crate) use specs::{DelegationTool, example, spec, spec_of_two_fields, specs};

@@ -14,12 +14,12 @@ use guildhall_kernel::{
 use serde_json::{Value, json};
 
 use crate::checks::{self, Check};
-use crate::hiring::{CallsSoFar, example, is_message, members_above};
+use crate::hiring::{SinceTold, example, members_above};
 use crate::model::{Message, Part, RawCall, Reply, Stop, Wire};
 use crate::prompt_data::{Heard, HeardReport};
 use crate::text::{TextError, Texts};
 use crate::tool::ToolOutcome;
-use crate::wording::{self, NotMade};
+use crate::wording;
 
 pub(crate) use last::{LastPrompt, last_prompt};
 pub(crate) use size::{size, text_size, written_size};
@@ -132,9 +132,7 @@ struct TranscriptBuilder {
     unanswered: BTreeSet<CallRef>,
     brief: Option<Arc<Brief>>,
     /// What the agent did since it was last told something.
-    so_far: CallsSoFar,
-    /// The same before the newest fact, if that is a message.
-    before_message: Option<CallsSoFar>,
+    since_told: SinceTold,
     repeats: Repeats,
     /// How often the newest result came in a row, if the agent is told.
     repeated: Option<u32>,
@@ -206,7 +204,7 @@ impl TranscriptBuilder {
     fn add(&mut self, fact: &Fact, texts: &dyn Texts) -> Result<(), TextError> {
         self.parts.note(fact);
         self.repeated = self.repeats.note(fact).filter(|times| *times >= REPEATS_TOLD_MIN);
-        self.note_calls(fact);
+        self.since_told.note(fact);
         match fact {
             Fact::Opened(brief) => {
                 self.brief = Some(Arc::clone(brief));
@@ -235,7 +233,9 @@ impl TranscriptBuilder {
                 }
             }
             Fact::Nudged(nudge) => {
-                self.add_words(wording::nudge(*nudge, &self.not_made()));
+                let words = self.reply.as_ref().and_then(|reply| reply.words.as_deref()).unwrap_or_default();
+                let not_made = self.since_told.not_made(self.brief.as_deref(), words);
+                self.add_words(wording::nudge(*nudge, &not_made));
                 self.add_data(None, |_| Heard::Nudged(*nudge));
             }
             Fact::Raised { .. }
@@ -429,36 +429,6 @@ impl TranscriptBuilder {
         let tokens = if said.size.tokens == 0 { self.max_tokens } else { said.size.tokens.min(self.max_tokens) };
         self.cut_at = Some(tokens);
         Ok(())
-    }
-
-    /// Returns what the question about the newest reply is about.
-    fn not_made(&self) -> NotMade<'_> {
-        let may_hire = self.brief.as_ref().filter(|brief| brief.grant.depth > 0);
-        let hiring = may_hire.and_then(|brief| brief.hiring.as_ref());
-        match (hiring, self.so_far.has_hired()) {
-            (Some(_), false) => NotMade::AnyHire,
-            (Some(hiring), true) => {
-                let words = self.reply.as_ref().and_then(|reply| reply.words.as_deref()).unwrap_or_default();
-                let above = self.brief.iter().flat_map(|brief| brief.lineage.upward().map(|link| &link.agent));
-                let not_offered: Vec<_> = above.chain(self.brief.iter().map(|brief| &brief.agent)).collect();
-                let names = hiring.team.iter().filter(|name| !not_offered.contains(name));
-                self.so_far.not_hired(names, words).map_or(NotMade::Call, NotMade::Hire)
-            }
-            (None, _) => NotMade::Call,
-        }
-    }
-
-    /// Notes what the agent calls since it was last told something. The answer to its own question is no new task.
-    fn note_calls(&mut self, fact: &Fact) {
-        if is_message(fact) {
-            self.before_message = Some(std::mem::take(&mut self.so_far));
-            return;
-        }
-        let before = self.before_message.take();
-        if let (Some(before), Fact::Answered { answer: Answer::Text(_), .. }) = (before, fact) {
-            self.so_far = before;
-        }
-        self.so_far.note(fact);
     }
 
     /// Asks for the rest of the newest reply, if it was cut and is continued.

@@ -10,13 +10,14 @@ use guildhall_kernel::{
 use super::choose::{mentions_name, words_of};
 use super::{Listing, Team, members_above};
 use crate::model::{Delta, ToolSpec, Watch};
+use crate::wording::NotMade;
 
 /// A text without a call that is shorter than this is no report of an agent with a team of its own until the agent says so.
 const SHORT_TEXT_BYTES: usize = 400;
 
 /// What an agent called and hired since it was last told something.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CallsSoFar {
+pub(super) struct CallsSoFar {
     /// The agents that it tried to hire, whether or not they were admitted.
     tried: BTreeSet<AgentName>,
     /// The hires that were admitted or wait for money.
@@ -97,6 +98,43 @@ impl CallsSoFar {
     }
 }
 
+/// Follows what an agent called since it was last told something. The answer to its own question is no new task.
+#[derive(Debug, Default)]
+pub(crate) struct SinceTold {
+    so_far: CallsSoFar,
+    /// The same before the newest fact, if that is a message.
+    before_message: Option<CallsSoFar>,
+}
+
+impl SinceTold {
+    pub(crate) fn note(&mut self, fact: &Fact) {
+        if is_message(fact) {
+            self.before_message = Some(std::mem::take(&mut self.so_far));
+            return;
+        }
+        let before = self.before_message.take();
+        if let (Some(before), Fact::Answered { answer: Answer::Text(_), .. }) = (before, fact) {
+            self.so_far = before;
+        }
+        self.so_far.note(fact);
+    }
+
+    /// Returns what the question about an agent's text is about.
+    pub(crate) fn not_made<'a>(&self, brief: Option<&'a Brief>, words: &str) -> NotMade<'a> {
+        let hiring = brief.filter(|brief| brief.grant.depth > 0).and_then(|brief| brief.hiring.as_ref());
+        match (hiring, self.so_far.has_hired()) {
+            (Some(_), false) => NotMade::AnyHire,
+            (Some(hiring), true) => {
+                let above = brief.into_iter().flat_map(|brief| brief.lineage.upward().map(|link| &link.agent));
+                let not_offered: Vec<_> = above.chain(brief.map(|brief| &brief.agent)).collect();
+                let names = hiring.team.iter().filter(|name| !not_offered.contains(name));
+                self.so_far.not_hired(names, words).map_or(NotMade::Call, NotMade::Hire)
+            }
+            (None, _) => NotMade::Call,
+        }
+    }
+}
+
 /// Returns a hire that a fact admits, with the heads that are held for it.
 fn hire_asked(fact: &Fact) -> Option<(AskId, Heads)> {
     let Fact::Asked { id, ask: Ask::Hire { .. }, hold, .. } = fact else { return None };
@@ -110,7 +148,7 @@ fn report(fact: &Fact) -> Option<(AskId, &Report)> {
 }
 
 /// Whether a fact is a message from the owner or the hirer.
-pub(crate) fn is_message(fact: &Fact) -> bool {
+fn is_message(fact: &Fact) -> bool {
     matches!(fact, Fact::Heard { stimulus: Stimulus::Message(_), .. })
 }
 
