@@ -1,6 +1,6 @@
 //! The table of all agents that a session can use: the environment of each agent, and the conditions for hiring it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_agent::checks::Check;
@@ -288,6 +288,7 @@ struct TableBuilder<'a> {
     slots: BTreeMap<&'a str, ModelSlot>,
     /// The models that a hiring call may name: those that the person agreed to when the work started.
     known: Vec<KnownModel>,
+    names: BTreeSet<&'a AgentName>,
 }
 
 impl TableInputs<'_> {
@@ -315,7 +316,8 @@ impl<'a> TableBuilder<'a> {
             models.map(|model| Ok((model, inputs.slot_of(model, missing)?))).collect::<Result<_, HallError>>()?;
         let known =
             slots.iter().map(|(model, slot)| KnownModel { names: inputs.models.names_of(model), tariff: slot.tariff });
-        Ok(TableBuilder { known: known.collect(), inputs, slots })
+        let names = inputs.staffing.agents.iter().map(|agent| &agent.name).collect();
+        Ok(TableBuilder { known: known.collect(), inputs, slots, names })
     }
 
     fn slot(&self, agent: &Agent) -> ModelSlot {
@@ -357,11 +359,7 @@ impl<'a> TableBuilder<'a> {
 
     fn hiring(&self, hires: &Hires) -> Hiring {
         let team = match &hires.team {
-            Some(team) => team
-                .iter()
-                .filter(|name| self.inputs.staffing.agents.iter().any(|agent| agent.name == **name))
-                .cloned()
-                .collect(),
+            Some(team) => team.iter().filter(|name| self.names.contains(name)).cloned().collect(),
             None => self.inputs.staffing.agents.iter().map(|agent| agent.name.clone()).collect(),
         };
         Hiring { team, ad_hoc: hires.ad_hoc, recursive: hires.recursive }

@@ -1,7 +1,7 @@
 //! Agents as a session stores them: the contents of their files at the time of the request. A later change of a file does not
 //! change running work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use guildhall_agent::Redactor;
 use guildhall_agent::checks::Check;
@@ -185,6 +185,7 @@ pub(crate) fn under(roster: &Roster, entry: &AgentName, rate: Rate) -> Vec<Agent
 
 /// Returns an agent and all agents of the roster that can be hired below it.
 pub(crate) fn with(roster: &Roster, first: Agent, rate: Rate) -> Vec<Agent> {
+    let mut known = BTreeSet::from([first.name.clone()]);
     let mut agents = vec![first];
     let mut next = 0;
     while let Some(agent) = agents.get(next) {
@@ -194,9 +195,10 @@ pub(crate) fn with(roster: &Roster, first: Agent, rate: Rate) -> Vec<Agent> {
             Some(Hires { team: None, .. }) => roster.agents().map(|file| file.name.clone()).collect(),
         };
         for name in team {
-            if agents.iter().all(|known| known.name != name)
+            if !known.contains(&name)
                 && let Some(file) = roster.get(&name)
             {
+                known.insert(name);
                 agents.push(Agent::of_file(file, rate));
             }
         }
@@ -207,13 +209,17 @@ pub(crate) fn with(roster: &Roster, first: Agent, rate: Rate) -> Vec<Agent> {
 
 /// Returns the agent that no other agent of the roster hires, if there is exactly one.
 pub fn entry_of(roster: &Roster) -> Option<AgentName> {
-    let hired = |name: &AgentName| {
-        roster.agents().filter(|other| other.name != *name).any(|other| match &other.delegation {
-            Some(Delegation { team: FileTeam::Named(team), .. }) => team.iter().any(|listed| listed.name == *name),
-            Some(Delegation { team: FileTeam::Any, .. }) => true,
-            None => false,
-        })
-    };
+    let (mut listed, mut hires_any) = (BTreeSet::new(), Vec::new());
+    for hirer in roster.agents() {
+        match &hirer.delegation {
+            Some(Delegation { team: FileTeam::Named(team), .. }) => {
+                listed.extend(team.iter().map(|member| &member.name).filter(|name| **name != hirer.name));
+            }
+            Some(Delegation { team: FileTeam::Any, .. }) => hires_any.push(&hirer.name),
+            None => {}
+        }
+    }
+    let hired = |name: &AgentName| listed.contains(name) || hires_any.iter().any(|hirer| *hirer != name);
     let mut free = roster.agents().filter(|agent| !hired(&agent.name));
     match (free.next(), free.next()) {
         (Some(only), None) => Some(only.name.clone()),

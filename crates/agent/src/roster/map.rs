@@ -15,6 +15,9 @@ use crate::wording::count;
 /// The longest part of a description that is shown, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 72;
 
+/// How many of the agents that are drawn elsewhere are named beside their hirer.
+const ALSO_NAMES_MAX: usize = 12;
+
 /// How many hiring cycles are described. A team whose agents all list each other has a cycle for each pair of them.
 const CYCLES_MAX: usize = 20;
 
@@ -225,11 +228,10 @@ impl Map<'_> {
             other.is_some() && !is_below && (recursive || !above.contains(name))
         };
         let named: Vec<String> = match how.map(|how| &how.team) {
-            Some(Team::Any) if entry.hirer.is_some() => vec!["every other agent".to_owned()],
+            Some(Team::Any) if entry.hirer.is_some() && recursive => vec!["every other agent".to_owned()],
+            Some(Team::Any) if entry.hirer.is_some() => vec!["every agent that is not above it".to_owned()],
             Some(Team::Any) | None => Vec::new(),
-            Some(Team::Named(names)) => {
-                names.iter().map(|listed| &listed.name).filter(elsewhere).map(ToString::to_string).collect()
-            }
+            Some(Team::Named(names)) => shortened_list(names.iter().map(|listed| &listed.name).filter(elsewhere)),
         };
         named.into_iter().chain(specialists(entry.agent)).collect()
     }
@@ -255,6 +257,15 @@ impl Map<'_> {
 fn above<'a>(entry: &'a MapEntry<'a>, on_map: &OnMap<'a>) -> BTreeSet<&'a AgentName> {
     let hirers = std::iter::successors(Some(entry), |below| on_map.get(below.hirer?).copied());
     hirers.map(|entry| &entry.agent.name).collect()
+}
+
+/// The first names of a list, and how many more there are.
+fn shortened_list<'a>(names: impl Iterator<Item = &'a AgentName>) -> Vec<String> {
+    let mut names: Vec<String> = names.map(ToString::to_string).collect();
+    let more = names.len().saturating_sub(ALSO_NAMES_MAX);
+    names.truncate(ALSO_NAMES_MAX);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names
 }
 
 /// The specialists that an agent may hire, if it may hire any.

@@ -51,7 +51,7 @@ fn an_agent_that_may_hire_any_agent_has_all_agents_below() {
     3 agents across 2 levels
     a: Does a.
       b: Does b.
-      c (+ every other agent): Does c.
+      c (+ every agent that is not above it): Does c.
     ");
 }
 
