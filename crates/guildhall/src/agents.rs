@@ -138,11 +138,6 @@ impl Hires {
         Hires { accept: clean_all(&self.accept), accept_of, ..self.clone() }
     }
 
-    /// Whether it checks the reports of an agent.
-    pub(crate) fn checks(&self, agent: &AgentName) -> bool {
-        !self.accept.is_empty() || self.accept_of.get(agent).is_some_and(|checks| !checks.is_empty())
-    }
-
     fn of_file(file: &Delegation) -> Hires {
         let team = match &file.team {
             FileTeam::Any => None,

@@ -68,7 +68,8 @@ impl Staffing {
     fn fee_quote(&self, agent: &Agent) -> Option<FeeQuote> {
         let (fee, payee) = self.fee_of(agent);
         // As in the hire itself: real money is only paid for a report that was checked.
-        let can_earn = |hirer: &Hires| payee.is_none() || hirer.checks(&agent.name);
+        let own_checks = |hirer: &Hires| hirer.accept_of.get(&agent.name).is_some_and(|checks| !checks.is_empty());
+        let can_earn = |hirer: &Hires| payee.is_none() || !hirer.accept.is_empty() || own_checks(hirer);
         let is_earned = fee > Msat::ZERO && self.hirers(agent).any(can_earn);
         is_earned.then(|| FeeQuote { agent: agent.name.clone(), fee, payee: payee.cloned() })
     }
