@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use anstyle::Style;
 use guildhall::kernel::{
-    Addressee, AgentName, Answer, Ask, AskId, AskKey, Brief, Cost, Fact, Inherit, Millis, Mode, Msat, Offer, Origin,
-    Outcome, Path, PayeeName, ReplyParts, Report, Said, Sender, Stimulus, Stored, TextRef,
+    Addressee, AgentName, Answer, Ask, AskId, AskKey, Brief, Cost, Fact, Inherit, Millis, Mode, Msat, Nudge, Offer,
+    Origin, Outcome, Path, PayeeName, ReplyParts, Report, Said, Sender, Stimulus, Stored, TextRef,
 };
 use guildhall::{Charges, Hall, Tasks, TokenLimit, UsageWarnings};
 
@@ -191,7 +191,8 @@ impl Live {
             Fact::Nudged(nudge) => {
                 let what = words::nudged(*nudge);
                 if contract.level() == 0 && screen::withdraw_reply() {
-                    self.warn(contract, &format!("{what}: asking again"));
+                    let is_void = *nudge != Nudge::ConfirmReport;
+                    self.warn(contract, &if is_void { format!("{what}: asking again") } else { what.to_owned() });
                 } else {
                     self.detail(contract, what);
                 }
