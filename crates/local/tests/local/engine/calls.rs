@@ -14,9 +14,9 @@ const MORE_CALLS: usize = 3 * TOOL_CALLS_MAX;
 /// So many calls that some would start while others are being stopped, if the engine allowed it.
 const MOST_CALLS: usize = 64 * TOOL_CALLS_MAX;
 
-/// A reply with this many calls of one tool.
+/// A reply with this many calls of one tool. Their arguments differ: equal calls would be refused.
 fn calls_times(name: &str, times: usize) -> Attempt {
-    let call = |n| RawCall { id: format!("call-{n}"), name: name.to_owned(), arguments: Ok(json!({})) };
+    let call = |n| RawCall { id: format!("call-{n}"), name: name.to_owned(), arguments: Ok(json!({"n": n})) };
     replies(None, (0..times).map(call).collect())
 }
 
