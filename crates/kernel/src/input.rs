@@ -76,7 +76,7 @@ pub struct Reply {
     pub size: OwnSize,
     /// Why the reply is cut, if it is.
     pub cut: Option<Cut>,
-    /// Whether the reply only says that the text before the nudge [`Nudge::ConfirmReport`] is the report. Such a reply has no
+    /// Whether the reply only says that the text before the nudge [`ConfirmReport`](crate::Nudge::ConfirmReport) is the report. Such a reply has no
     /// words of its own.
     pub confirms: bool,
     /// What the provider reported, if that can't be right and is not used.

@@ -86,7 +86,7 @@ impl Roster {
         })
     }
 
-    /// Finds the cycles among hiring lists, each once; a last problem counts those beyond [`CYCLES_MAX`]. Each entry of a list is
+    /// Finds the cycles among hiring lists, each once; a last problem counts those beyond the first 20. Each entry of a list is
     /// followed once, whatever the number of cycles. Agents that may hire every agent are left out: the runtime refuses their
     /// cycles when they happen. A cycle of agents that are all `recursive` is not a problem.
     pub fn cycles(&self) -> Vec<Problem> {
