@@ -224,8 +224,9 @@ struct Calls {
 }
 
 impl Calls {
-    fn list_files() -> Calls {
-        Calls { tool: "list_files", count: 1, arguments: "{}".into() }
+    /// A call that differs from those before it: a call that always has the same result would be refused.
+    fn list_files(before: u64) -> Calls {
+        Calls { tool: "list_files", count: 1, arguments: format!(r#"{{\"pattern\":\"call-{before}\"}}"#) }
     }
 
     /// Calls that hire the next level of a tree.
@@ -242,8 +243,8 @@ impl Asked {
         let results: Vec<usize> = memmem::find_iter(body, br#""role":"tool""#).collect();
         if let Some(pace) = Pace::find(body) {
             let calls = results.len() as u64;
-            let says =
-                if calls < pace.turns { Says::Calls(Calls::list_files()) } else { Says::Text(PACE_ANSWER.into()) };
+            let is_over = calls >= pace.turns;
+            let says = if is_over { Says::Text(PACE_ANSWER.into()) } else { Says::Calls(Calls::list_files(calls)) };
             return Some(Asked { streamed, is_leaf: false, wait: pace.wait(calls), says });
         }
         let tree = Tree::find(body)?;
